@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 const DAEMON: &str =
     "chaos::whoever_is_killed_and_whenever_nothing_leaks_and_everything_has_one_outcome";
-const FLEET: &str = "fleet::storm::one_trouble_after_the_other_costs_turns_at_most";
+const FLEET: &str = "fleet::storm::repeated_faults_interrupt_only_running_turns";
 
 /// `None` for words that mean nothing.
 pub(crate) fn run(words: &[&str]) -> Option<Result<()>> {

@@ -12,9 +12,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Which agents there are, and which of them are on this machine
-         * @description Programs that have not told their version, login and models yet are asked; that takes up to five
-         *     seconds, once.
+         * List the known agents, and which of them are installed
+         * @description Programs whose version, login and models are not known yet are probed once, which takes up to five
+         *     seconds.
          */
         get: operations["list_agents"];
         put?: never;
@@ -32,7 +32,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What agents ask and nobody has answered */
+        /** List the open requests of agents to the user */
         get: operations["list_asks"];
         put?: never;
         post?: never;
@@ -51,7 +51,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Answer an ask; the first answer counts */
+        /** Answer a request; the first answer counts */
         post: operations["answer_ask"];
         delete?: never;
         options?: never;
@@ -69,12 +69,11 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Make a run and hear it to its end, as server-sent events
-         * @description `start`, then `agent` for what the agent does (`stdout` if it prints bare text, `stderr` if it
-         *     dies), `error` if it fails, and always `end`. Each has a number; a reader that was cut off goes
-         *     on at `/api/runs/{runId}/events`. Who leaves does not end the run, unless it was made with
-         *     `cancelOnDisconnect`. With an `Idempotency-Key` that was used for the same body, no run is made: the events are those
-         *     of the first one, from its start.
+         * Start a run and stream it to its end as server-sent events
+         * @description The events are `start`, then `agent` for agent events (`stdout` if the agent prints plain text, `stderr` if it
+         *     exits), `error` if the run fails, and always `end`. Each event has a number; a disconnected client resumes at
+         *     `/api/runs/{runId}/events`. The run continues without its client, unless it was started with `cancelOnDisconnect`.
+         *     A repeated request with the same `Idempotency-Key` and body starts no run: its events are those of the first run.
          */
         post: operations["chat"];
         delete?: never;
@@ -90,13 +89,13 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The latest thousand runs since the daemon started, or all of a session */
+        /** List the latest thousand runs since the daemon started, or all runs of a session */
         get: operations["list_runs"];
         put?: never;
         /**
-         * Make a run and leave it to itself
-         * @description The answer comes when the prompt stands in the session's log. With an `Idempotency-Key` that was used for the same
-         *     body, it is the answer to the first request.
+         * Start a run in the background
+         * @description The response is sent when the prompt is in the log of the session. A repeated request with the same
+         *     `Idempotency-Key` and body gets the response to the first request.
          */
         post: operations["make_run"];
         delete?: never;
@@ -112,7 +111,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One run */
+        /** Get one run */
         get: operations["show_run"];
         put?: never;
         post?: never;
@@ -131,7 +130,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** End a run: out of the queue, or off the agent; what else waits in the session goes on */
+        /** Cancel a run: withdraw its prompt or cancel its turn; other prompts of the session continue */
         post: operations["cancel_run"];
         delete?: never;
         options?: never;
@@ -147,9 +146,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * A run's events: those behind the last one that was read, and then as they come
-         * @description The numbers are the same for every reader and after every restart. Who has read all of them hears
-         *     the last one again.
+         * Stream the events of a run: those after the last received event, then new ones
+         * @description The numbers are the same for every client and after every restart. A client that has received all events gets the
+         *     last one again.
          */
         get: operations["run_events"];
         put?: never;
@@ -168,9 +167,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * All sessions, the latest first
-         * @description A session that is used while the pages are read comes on the last ones; if it had been listed before, it comes once
-         *     more.
+         * List all sessions, the latest first
+         * @description A session that changes while the pages are read is listed on the last pages, possibly for the second time.
          */
         get: operations["list_sessions"];
         put?: never;
@@ -188,11 +186,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One session */
+        /** Get one session */
         get: operations["show_session"];
         put?: never;
         post?: never;
-        /** Remove a session with its log, for good */
+        /** Delete a session with its log, permanently */
         delete: operations["delete_session"];
         options?: never;
         head?: never;
@@ -208,7 +206,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** End what the session does and its agent; its log stays, and a prompt wakes it */
+        /** Close a session: cancel its work and stop its agent; a later prompt restores it */
         post: operations["close_session"];
         delete?: never;
         options?: never;
@@ -223,7 +221,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What was said in a session and what is being said, as server-sent events */
+        /** Stream the past and future events of a session as server-sent events */
         get: operations["session_events"];
         put?: never;
         post?: never;
@@ -241,8 +239,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * A session and its whole log, one JSON object a line, without secrets unless you want them
-         * @description `jackfield sessions import` reads it. The last line has a sum: an answer that was cut has none.
+         * Export a session with its log, one JSON object per line, without secrets by default
+         * @description `jackfield sessions import` reads the export. The last line has a checksum; a truncated response has none.
          */
         get: operations["export_session"];
         put?: never;
@@ -262,7 +260,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Make a session that branches off this one: the same past, a future of its own */
+        /** Fork a session: create a session with a copy of its log */
         post: operations["fork_session"];
         delete?: never;
         options?: never;
@@ -279,7 +277,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Prompt a session: a run that goes on where it is */
+        /** Start a run in an existing session */
         post: operations["prompt_session"];
         delete?: never;
         options?: never;
@@ -294,7 +292,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether the web front lives */
+        /** Check that the web server is alive */
         get: operations["healthz"];
         put?: never;
         post?: never;
@@ -311,7 +309,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What the daemon counts, as Prometheus reads it */
+        /** Get the metrics of the daemon in the Prometheus format */
         get: operations["metrics"];
         put?: never;
         post?: never;
@@ -328,7 +326,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether requests can be served: the hub is dialled */
+        /** Check that the daemon can serve requests */
         get: operations["readyz"];
         put?: never;
         post?: never;
@@ -343,7 +341,7 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         /**
-         * @description An agent: who it is, whether it can be used here, and what can be chosen.
+         * @description An agent: its name, whether it can be used here, and its settings.
          * @example {
          *       "id": "codex",
          *       "name": "Codex CLI",
@@ -383,32 +381,32 @@ export interface components {
         Agent: {
             /** @description `ok`, `missing` or `unknown`. */
             authState: string;
-            /** @description It is on this machine, or on a host of the fleet, and nothing is known to keep it from working. */
+            /** @description Installed on this machine or on a host of the fleet, without a known problem. */
             available: boolean;
-            /** @description The program it is known by. */
+            /** @description The name of its program. */
             bin: string;
-            /** @description What keeps it from working, and the way out: `{reason, severity, message, fix}`. */
+            /** @description Known problems with their fixes: `{reason, severity, message, fix}`. */
             diagnostics: Record<string, unknown>[];
             docsUrl?: string | null;
-            /** @description The dialect, if it does not speak ACP. */
+            /** @description The dialect, if the program does not support ACP. */
             eventParser?: string | null;
-            /** @description What `agentId` names. */
+            /** @description The value for `agentId`. */
             id: string;
-            /** @description How to get it onto the machine. */
+            /** @description How to install it. */
             installHint?: string | null;
             models: components["schemas"]["Choice"][];
-            /** @description Who told the models: `acp`, `command`, `help`, `settings`, or `fallback`, which is our list. */
+            /** @description The source of the models: `acp`, `command`, `help`, `settings`, or `fallback` for the built-in list. */
             modelsSource: string;
             name: string;
-            /** @description Where its program is. */
+            /** @description The path of its program. */
             path?: string | null;
-            /** @description Empty if it has none. */
+            /** @description Empty if the agent has none. */
             reasoningOptions: components["schemas"]["Choice"][];
-            /** @description What it speaks: `acp-json-rpc`, `claude-stream-json`, `json-event-stream`, `plain`, … */
+            /** @description Its output format: `acp-json-rpc`, `claude-stream-json`, `json-event-stream`, `plain`, … */
             streamFormat: string;
             version?: string | null;
         };
-        /** @description One event, as it is sent: `{"type":"text_delta","delta":"Hi"}`. */
+        /** @description One agent event, as it is sent: `{"type":"text_delta","delta":"Hi"}`. */
         AgentEvent: (components["schemas"]["AgentStatus"] & {
             /** @enum {string} */
             type: "status";
@@ -424,17 +422,17 @@ export interface components {
             /** @enum {string} */
             type: "thinking_delta";
         } | {
-            /** @description The agent's own id of the call. */
+            /** @description The agent's id of the tool call. */
             id: string;
             input: {
                 [key: string]: unknown;
             };
             kind?: string | null;
-            /** @description `Bash`, `Read`, `Edit`, `Write`, `Grep`, `Fetch` …, whoever the agent is. */
+            /** @description `Bash`, `Read`, `Edit`, `Write`, `Grep`, `Fetch` …, the same for every agent. */
             name: string;
-            /** @description The call whose sub-agent makes this one. */
+            /** @description The tool call whose sub-agent makes this one. */
             parentToolUseId?: string | null;
-            /** @description The agent's words for it. */
+            /** @description The agent's title of the tool call. */
             title: string;
             /** @enum {string} */
             type: "tool_use";
@@ -461,7 +459,7 @@ export interface components {
         } | {
             /**
              * Format: int64
-             * @description Its number in the session: what `_jackfield/answer` wants.
+             * @description The number of the request in the session, as `_jackfield/answer` expects it.
              */
             ask: number;
             input: {
@@ -477,7 +475,7 @@ export interface components {
             /** Format: int64 */
             ask: number;
             by: string;
-            /** @description Nothing if it was cancelled, or nobody's answer counts any more. */
+            /** @description Absent if the request was cancelled or expired. */
             optionId?: string | null;
             toolUseId?: string | null;
             /** @enum {string} */
@@ -492,7 +490,7 @@ export interface components {
             type: "usage";
             usage: components["schemas"]["TokenUsage"];
         } | {
-            /** @description A name of ours (`agent_gone`, `interrupted`), or the number that the agent gave. */
+            /** @description A stable code of Jackfield (`agent_gone`, `interrupted`), or the error code of the agent. */
             code?: string | null;
             message: string;
             /** @enum {string} */
@@ -506,7 +504,7 @@ export interface components {
         AgentList: {
             agents: components["schemas"]["Agent"][];
         };
-        /** @description What the agent, or its session, is at: `running`, `streaming`, `model`, … */
+        /** @description The status of the agent or of its session: `running`, `streaming`, `model`, … */
         AgentStatus: {
             detail?: string | null;
             /** Format: int64 */
@@ -516,24 +514,24 @@ export interface components {
             sessionId?: string | null;
             /**
              * Format: int64
-             * @description From the prompt to the first text.
+             * @description The time from the prompt to the first text.
              */
             ttftMs?: number | null;
         };
         /**
-         * @description An answer: one of the options, or what a form wants.
+         * @description An answer: one of the options, or the result of a form.
          * @example {
          *       "option": "allow"
          *     }
          */
         AnswerBody: {
-            /** @description The id of an option; or `allow` or `deny`, which never grant or refuse more than this once. */
+            /** @description The id of an option; or `allow` or `deny`, which apply to this request only. */
             option?: string | null;
-            /** @description The whole answer to a form: `{"action": "accept", "content": {…}}`, `decline` or `cancel`. */
+            /** @description The complete answer to a form: `{"action": "accept", "content": {…}}`, `decline` or `cancel`. */
             result?: Record<string, unknown> | null;
         };
         /**
-         * @description What went wrong.
+         * @description An error.
          * @example {
          *       "code": "NOT_FOUND",
          *       "message": "no session `s-7f3abcdefghi`"
@@ -541,20 +539,20 @@ export interface components {
          */
         ApiError: {
             code: components["schemas"]["Code"];
-            /** @description What else is known; for people who look closer. */
+            /** @description Further details, for human readers. */
             details?: unknown;
-            /** @description What happened, why, and the way out. */
+            /** @description What failed, why, and how to resolve it. */
             message: string;
-            /** @description The same request may succeed a little later. */
+            /** @description The same request may succeed later. */
             retryable?: boolean;
         };
         /**
-         * @description How asks of a run are answered when nobody else does. Nothing is ever granted for good.
+         * @description How permission requests of a run are answered automatically. Nothing is granted permanently.
          * @enum {string}
          */
         Approve: "all" | "reads" | "none";
         /**
-         * @description What an agent asks.
+         * @description An open request of an agent to the user.
          * @example {
          *       "sessionId": "s-7f3abcdefghi",
          *       "ask": 1,
@@ -582,56 +580,57 @@ export interface components {
             agent: string;
             /**
              * Format: int64
-             * @description Its number in the session.
+             * @description The number of the request in the session.
              */
             ask: number;
             /**
-             * @description What a permission request is about, as the policy reads it: `commands`, `cwd`, `folders`, `paths`, `mcp`,
-             *     `tool`, `unknown` texts, `why` no rule answered, and what `always` would mean. `what` is the agent's words.
+             * @description The permission request as the policy parses it: `commands`, `cwd`, `folders`, `paths`, `mcp`, `tool`, `unknown`
+             *     texts, `why` no rule answered, and what `always` would mean. `what` is the text of the agent.
              */
             call?: Record<string, unknown> | null;
             /** @description The kind of tool: `read`, `edit`, `execute`, … */
             kind?: string | null;
             /** @description `session/request_permission`, or `elicitation/create` for a form. */
             method: string;
-            /** @description What can be answered; a form has none. */
+            /** @description The options of a permission request; a form has none. */
             options: components["schemas"]["AskOption"][];
-            /** @description The form, as a JSON schema. */
+            /** @description The JSON schema of a form. */
             requestedSchema?: Record<string, unknown> | null;
             sessionId: string;
             since: string;
             toolCallId?: string | null;
-            /** @description Where a form is filled in elsewhere. */
+            /** @description The address of a form that is filled in elsewhere. */
             url?: string | null;
-            /** @description What it wants to do or to know; empty where only the tool call is named. */
+            /** @description What the agent wants to do or to know; empty if the request has only a tool call. */
             what?: string | null;
         };
-        /** @description Open asks, the oldest first. */
+        /** @description Open requests to the user, the oldest first. */
         AskList: {
             asks: components["schemas"]["Ask"][];
         };
-        /** @description One of the answers that an agent offers. */
+        /** @description One option of a permission request. */
         AskOption: {
             /** @description `allow_once`, `allow_always`, `reject_once` or `reject_always`. */
             kind: string;
             name: string;
             optionId: string;
         };
-        /** @description Something to choose. */
+        /** @description One value of a setting. */
         Choice: {
             id: string;
             label: string;
         };
+        /** @description A chunk of output. */
         Chunk: {
             chunk: string;
         };
         /**
-         * @description Stable names: programs read them.
+         * @description A stable error code for programs.
          * @enum {string}
          */
         Code: "BAD_REQUEST" | "VALIDATION_FAILED" | "FORBIDDEN" | "NOT_FOUND" | "FILE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "CONFLICT" | "IDEMPOTENCY_KEY_IN_USE" | "IDEMPOTENCY_KEY_REUSED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "RATE_LIMITED" | "AGENT_UNAVAILABLE" | "AGENT_AUTH_REQUIRED" | "AGENT_EXECUTION_FAILED" | "AGENT_CONNECTION_DROPPED" | "UPSTREAM_UNAVAILABLE" | "INTERNAL_ERROR" | "UNAUTHORIZED" | "MISDIRECTED" | "OVERLOADED";
         /**
-         * @description It is done.
+         * @description The response of an operation without a result.
          * @example {
          *       "ok": true
          *     }
@@ -652,7 +651,7 @@ export interface components {
             turn?: string | null;
             usage?: components["schemas"]["TurnUsage"] | null;
         };
-        /** @description The body of every answer that is an error. */
+        /** @description The body of every error response. */
         ErrorBody: {
             error: components["schemas"]["ApiError"];
         };
@@ -668,7 +667,7 @@ export interface components {
             /** @enum {string} */
             t: "text";
             text: string;
-            /** @description Only there if it is true. */
+            /** @description Omitted unless it is true. */
             thinking?: boolean;
         } | {
             /** @enum {string} */
@@ -691,7 +690,7 @@ export interface components {
         } | {
             mimeType?: string | null;
             name: string;
-            /** @description Where it is: its URI, or `SESSION/SEQ/BLOCK` for what stands in the log itself. */
+            /** @description The location of the file: its URI, or `SESSION/SEQ/BLOCK` for a block in the log itself. */
             ref: string;
             /** Format: int64 */
             size: number;
@@ -703,7 +702,7 @@ export interface components {
             };
             /**
              * Format: int64
-             * @description Its number in the session: what `_jackfield/answer` wants.
+             * @description The number of the request in the session, as `_jackfield/answer` expects it.
              */
             ask: number;
             call: string;
@@ -717,13 +716,13 @@ export interface components {
             ask: number;
             by: string;
             call?: string | null;
-            /** @description Nothing if it was cancelled, or nobody's answer counts any more. */
+            /** @description Absent if the request was cancelled or expired. */
             option?: string | null;
             /** @enum {string} */
             t: "permission-response";
         };
         /**
-         * @description Where a fork branches off.
+         * @description Where the fork branches off.
          * @example {
          *       "at": 120
          *     }
@@ -731,7 +730,7 @@ export interface components {
         ForkBody: {
             /**
              * Format: int64
-             * @description The event after which it goes its own way [default: the last].
+             * @description The last event that the fork shares with the session [default: the last].
              * @default null
              */
             at: number | null;
@@ -751,14 +750,14 @@ export interface components {
             kind?: string | null;
             name: string;
         };
-        /** @description One answer that an agent offers, as ACP has it. */
+        /** @description One option of a permission request, as ACP defines it. */
         PermissionOption: {
             /** @description `allow_once`, `allow_always`, `reject_once` or `reject_always`. */
             kind: string;
             name: string;
             optionId: string;
         };
-        /** @description One entry of a plan, as ACP has it. */
+        /** @description One entry of a plan, as ACP defines it. */
         PlanEntry: {
             content: string;
             /** @description `high`, `medium` or `low`. */
@@ -767,7 +766,7 @@ export interface components {
             status?: string | null;
         };
         /**
-         * @description A prompt for a session.
+         * @description A prompt for an existing session.
          * @example {
          *       "message": "Go on",
          *       "approve": "reads"
@@ -775,11 +774,11 @@ export interface components {
          */
         PromptBody: {
             approve?: components["schemas"]["Approve"] | null;
-            /** @description Files below the session's directory that the agent is told of. */
+            /** @description Files below the session's directory to mention to the agent. */
             attachments?: string[] | null;
-            /** @description Pictures: files in the uploads directory or below the session's directory. */
+            /** @description Images: files in the uploads directory or below the session's directory. */
             imagePaths?: string[] | null;
-            /** @description What the agent is asked to do. */
+            /** @description The message to the agent. */
             message: string;
             /** @description One of the agent's modes. */
             mode?: string | null;
@@ -787,11 +786,11 @@ export interface components {
             model?: string | null;
             /** @description One of the agent's reasoning options, or `default`. */
             reasoning?: string | null;
-            /** @description What it shall follow; it stands before the message. */
+            /** @description Instructions that precede the message. */
             systemPrompt?: string | null;
         };
         /**
-         * @description Whether the daemon can work. The version and the counts are for those who show the token.
+         * @description Whether the daemon can serve requests. The version and the counts require the token.
          * @example {
          *       "ready": true,
          *       "version": "0.1.0",
@@ -802,7 +801,7 @@ export interface components {
         Readiness: {
             /**
              * Format: int64
-             * @description Agent processes that are alive.
+             * @description The number of running agent processes.
              */
             agents?: number | null;
             ready: boolean;
@@ -813,7 +812,7 @@ export interface components {
         /** @enum {string} */
         Role: "user" | "agent";
         /**
-         * @description A run to be made: of an agent in a directory, or in a session that goes on.
+         * @description A new run: of an agent in a directory, or in an existing session.
          * @example {
          *       "agentId": "codex",
          *       "message": "What does this project do?",
@@ -821,96 +820,96 @@ export interface components {
          *     }
          */
         RunBody: {
-            /** @description One of `/api/agents`; needed to open a session. */
+            /** @description One of `/api/agents`; required to open a session. */
             agentId?: string | null;
             approve?: components["schemas"]["Approve"] | null;
-            /** @description Files below the working directory that the agent is told of. */
+            /** @description Files below the working directory to mention to the agent. */
             attachments?: string[] | null;
-            /** @description `/api/chat` only: end the run when the reader leaves. Without it the run goes on. */
+            /** @description `/api/chat` only: cancel the run when the client disconnects. Otherwise the run continues. */
             cancelOnDisconnect?: boolean | null;
-            /** @description The agent works here; it must be below one of the configured `roots`. */
+            /** @description Work in this directory, which must be below one of the configured `roots`. */
             cwd?: string | null;
-            /** @description Pictures: files in the uploads directory or below the working directory. */
+            /** @description Images: files in the uploads directory or below the working directory. */
             imagePaths?: string[] | null;
-            /** @description What the agent is asked to do. */
+            /** @description The message to the agent. */
             message: string;
             /** @description One of the agent's modes. */
             mode?: string | null;
             /** @description One of the agent's models, or `default`. */
             model?: string | null;
-            /** @description The agent works in the directory of this project, which is made if it is not there. */
+            /** @description Work in the directory of this project, which is created if necessary. */
             projectId?: string | null;
             /** @description One of the agent's reasoning options, or `default`. */
             reasoning?: string | null;
-            /** @description Go on with this session instead of opening one. */
+            /** @description Continue this session instead of opening one. */
             sessionId?: string | null;
-            /** @description What it shall follow; it stands before the message. */
+            /** @description Instructions that precede the message. */
             systemPrompt?: string | null;
-            /** @description Open the session although its agent never asks and there are rules that deny something. */
+            /** @description Open the session even if its agent never requests permission and the policy has deny rules. */
             unenforced?: boolean | null;
         };
         /** @description How a run ended. */
         RunEnd: {
             /**
              * Format: int64
-             * @description As the end of a process: 0 is good.
+             * @description Like the exit code of a process: 0 means success.
              */
             code?: number | null;
             runId?: string | null;
             sessionId?: string | null;
             signal?: string | null;
             status: components["schemas"]["Status"];
-            /** @description The agent's word for why it stopped. */
+            /** @description The stop reason of the agent. */
             stopReason?: string | null;
             /**
              * Format: int64
-             * @description Its turn in the session.
+             * @description The number of its turn in the session.
              */
             turn?: number | null;
         };
-        /** @description What went wrong, and the sentence alone beside it. */
+        /** @description An error, with its message repeated on its own. */
         RunError: {
             error: components["schemas"]["ApiError"];
             message: string;
         };
-        /** @description What one event of a run tells: its name, and its data read as JSON. */
+        /** @description An event of a run: its name, and its data as JSON. */
         RunEvent: {
-            /** @description The first one. */
+            /** @description The first event. */
             data: components["schemas"]["RunStart"];
             /** @enum {string} */
             event: "start";
         } | {
-            /** @description What the agent does. */
+            /** @description An agent event. */
             data: components["schemas"]["AgentEvent"];
             /** @enum {string} */
             event: "agent";
         } | {
-            /** @description Text of an agent that prints bare text. */
+            /** @description Text of an agent that prints plain text. */
             data: components["schemas"]["Chunk"];
             /** @enum {string} */
             event: "stdout";
         } | {
-            /** @description The last words of an agent that died. */
+            /** @description The stderr output of an agent that exited. */
             data: components["schemas"]["Chunk"];
             /** @enum {string} */
             event: "stderr";
         } | {
-            /** @description Why it failed; the end follows. */
+            /** @description Why the run failed; `end` follows. */
             data: components["schemas"]["RunError"];
             /** @enum {string} */
             event: "error";
         } | {
-            /** @description The last one. */
+            /** @description The last event. */
             data: components["schemas"]["RunEnd"];
             /** @enum {string} */
             event: "end";
         };
-        /** @description Runs, the latest first. */
+        /** @description A list of runs, the latest first. */
         RunList: {
             runs: components["schemas"]["RunShown"][];
         };
         /**
-         * @description A run that was made.
+         * @description A run that was started.
          * @example {
          *       "runId": "r-7f3abcdefghi-k2m4qa",
          *       "sessionId": "s-7f3abcdefghi"
@@ -952,11 +951,11 @@ export interface components {
             stopReason?: string | null;
             /**
              * Format: int64
-             * @description Its turn in the session.
+             * @description The number of its turn in the session.
              */
             turn?: number | null;
         };
-        /** @description A run that has begun, or waits. */
+        /** @description A run that is running or queued. */
         RunStart: components["schemas"]["Start"] & {
             runId: string;
             sessionId: string;
@@ -966,7 +965,7 @@ export interface components {
             /** @description JSON. */
             data: string;
             event?: string | null;
-            /** @description Given back as `Last-Event-ID`, it gets what follows. */
+            /** @description Sent as `Last-Event-ID`, it resumes the stream after this event. */
             id?: string | null;
         };
         /**
@@ -993,24 +992,24 @@ export interface components {
          */
         Session: {
             agent: string;
-            /** @description The agent's own name for it. */
+            /** @description The agent's session id. */
             agentSession: string;
-            /** @description The agent's command; empty if it is only known by name. */
+            /** @description The command of the agent; empty if only its name is known. */
             argv: string[];
             /**
              * Format: int64
-             * @description What its agent asks and nobody has answered.
+             * @description The number of open requests to the user.
              */
             asks: number;
             /** Format: int64 */
             clients: number;
-            /** @description The directory it works in. */
+            /** @description The working directory. */
             cwd: string;
-            /** @description What it waits for, in a sentence. */
+            /** @description What the session waits for, in a sentence. */
             doing?: string | null;
             /**
              * Format: int64
-             * @description The number of the last event of its log.
+             * @description The sequence number of the last event.
              */
             events: number;
             openedAt: string;
@@ -1018,7 +1017,7 @@ export interface components {
             pid?: number | null;
             /**
              * Format: int64
-             * @description Prompts that wait.
+             * @description The number of queued prompts.
              */
             queued: number;
             sessionId: string;
@@ -1027,11 +1026,11 @@ export interface components {
             title?: string | null;
             /** Format: int64 */
             turns: number;
-            /** @description Why rules about what it may do are not heard, if they are not. */
+            /** @description Why the policy cannot be enforced, if it cannot. */
             unheard?: string | null;
             updatedAt: string;
         };
-        /** @description What one event of a session tells: its name, and its data read as JSON. */
+        /** @description An event of a session: its name, and its data as JSON. */
         SessionEvent: {
             /** @description In the view `events`. */
             data: components["schemas"]["AgentEvent"];
@@ -1043,33 +1042,33 @@ export interface components {
             /** @enum {string} */
             event: "envelope";
         } | {
-            /** @description In the view `acp`; it needs no name. */
+            /** @description In the view `acp`, without a name. */
             data: unknown;
             /** @enum {string} */
             event: "message";
         } | {
-            /** @description The last one: the session was deleted. */
+            /** @description The last event: the session was deleted. */
             data: unknown;
             /** @enum {string} */
             event: "gone";
         };
         /** @description A page of sessions. */
         SessionList: {
-            /** @description Given back as `cursor`, it gets the next page; absent on the last one. */
+            /** @description The `cursor` of the next page; absent on the last page. */
             nextCursor?: string | null;
             sessions: components["schemas"]["Session"][];
         };
-        /** @description One session, and what its turns have used if that was asked for. */
+        /** @description One session, with its usage on request. */
         SessionShown: components["schemas"]["Session"] & {
-            /** @description Tokens, time and cost of each turn, and their sum. */
+            /** @description Tokens, time and cost of each turn, and their total. */
             usage?: Record<string, unknown> | null;
         };
-        /** @description What was chosen when it was made; it travels with the prompt. */
+        /** @description The settings of a run, which are stored with its prompt. */
         Start: {
             /** @default  */
             agentId: string;
             /**
-             * @description The agent's program.
+             * @description The program of the agent.
              * @default
              */
             bin: string;
@@ -1084,17 +1083,17 @@ export interface components {
             /** @default null */
             reasoning: string | null;
             /**
-             * @description What it speaks.
+             * @description The output format of the agent.
              * @default
              */
             streamFormat: string;
         };
         /**
-         * @description How a run stands.
+         * @description The status of a run.
          * @enum {string}
          */
         Status: "queued" | "running" | "succeeded" | "failed" | "canceled";
-        /** @description What is unknown is not there; it is never zero for that reason. */
+        /** @description Token counts. A count that the agent did not report is absent, not zero. */
         TokenUsage: {
             /** Format: int64 */
             cached_read_tokens?: number | null;
@@ -1111,7 +1110,7 @@ export interface components {
         };
         /** @enum {string} */
         TurnStatus: "completed" | "failed" | "cancelled";
-        /** @description What a turn has used, where the agent has told at least input and output. */
+        /** @description The token usage of a turn. Present only if the agent reported at least input and output tokens. */
         TurnUsage: {
             /** Format: int64 */
             cache_creation_input_tokens?: number | null;
@@ -1140,9 +1139,9 @@ export interface operations {
     list_agents: {
         parameters: {
             query?: {
-                /** @description `1`: an event `agent` for each as soon as all is known of it, then `done`. */
+                /** @description `1`: send an `agent` event for each agent as soon as it is fully known, then `done`. */
                 stream?: "0" | "false" | "1" | "true";
-                /** @description `1`: ask all programs again for version, login and models, also those that have told. */
+                /** @description `1`: probe all programs again for version, login and models. */
                 probe?: "0" | "false" | "1" | "true";
             };
             header?: never;
@@ -1151,7 +1150,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description the list; with `stream` events instead */
+            /** @description the list; with `stream`, events instead */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -1161,7 +1160,7 @@ export interface operations {
                     "text/event-stream": components["schemas"]["ServerEvent"];
                 };
             };
-            /** @description a query that is none */
+            /** @description the query is invalid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1190,7 +1189,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description open asks, the oldest first */
+            /** @description open requests, the oldest first */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -1208,7 +1207,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the hub does not answer */
+            /** @description the hub does not reply */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1237,7 +1236,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description it is written down */
+            /** @description the answer is recorded */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -1246,7 +1245,7 @@ export interface operations {
                     "application/json": components["schemas"]["Done"];
                 };
             };
-            /** @description it offers no such option */
+            /** @description the request has no such option */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1264,7 +1263,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description there is no such ask */
+            /** @description the request does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1273,7 +1272,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description it is settled */
+            /** @description the request is already answered or expired */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -1282,7 +1281,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the body is too long */
+            /** @description the body is too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -1291,7 +1290,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the body is no JSON */
+            /** @description the body is not JSON */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -1300,7 +1299,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the hub does not answer */
+            /** @description the hub does not reply */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1315,7 +1314,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description the same key and body make one run, also if they are sent again; kept for 24 hours */
+                /** @description repeated requests with the same key and body start one run; kept for 24 hours */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -1327,7 +1326,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description the run's events; `RunEvent` is what each tells */
+            /** @description the events of the run; each is a `RunEvent` */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -1336,7 +1335,7 @@ export interface operations {
                     "text/event-stream": components["schemas"]["ServerEvent"];
                 };
             };
-            /** @description what was sent does not fit */
+            /** @description the request is invalid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1354,7 +1353,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description there is no such session */
+            /** @description the session does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1372,7 +1371,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the body or a picture is too long */
+            /** @description the body or an image is too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -1381,7 +1380,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the body is no JSON */
+            /** @description the body is not JSON */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -1390,7 +1389,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description this key was used for another request */
+            /** @description the key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1399,7 +1398,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the agent is not on this machine */
+            /** @description the agent is not installed */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -1408,7 +1407,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description too many runs are under way */
+            /** @description too many concurrent runs */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -1417,7 +1416,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the hub does not answer */
+            /** @description the hub does not reply */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1431,7 +1430,7 @@ export interface operations {
     list_runs: {
         parameters: {
             query?: {
-                /** @description All runs of this session, however old. */
+                /** @description All runs of this session, of any age. */
                 sessionId?: string;
                 projectId?: string;
                 status?: "active" | "queued" | "running" | "succeeded" | "failed" | "canceled";
@@ -1451,7 +1450,7 @@ export interface operations {
                     "application/json": components["schemas"]["RunList"];
                 };
             };
-            /** @description a query that is none */
+            /** @description the query is invalid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1469,7 +1468,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description there is no such session */
+            /** @description the session does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1478,7 +1477,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the hub does not answer */
+            /** @description the hub does not reply */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1493,7 +1492,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description the same key and body make one run, also if they are sent again; kept for 24 hours */
+                /** @description repeated requests with the same key and body start one run; kept for 24 hours */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -1514,7 +1513,7 @@ export interface operations {
                     "application/json": components["schemas"]["RunMade"];
                 };
             };
-            /** @description what was sent does not fit */
+            /** @description the request is invalid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1532,7 +1531,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description there is no such session */
+            /** @description the session does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1550,7 +1549,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the body or a picture is too long */
+            /** @description the body or an image is too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -1559,7 +1558,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the body is no JSON */
+            /** @description the body is not JSON */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -1568,7 +1567,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description this key was used for another request */
+            /** @description the key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1586,7 +1585,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description too many runs are under way */
+            /** @description too many concurrent runs */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -1604,7 +1603,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the hub does not answer */
+            /** @description the hub does not reply */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1645,7 +1644,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description there is no such run */
+            /** @description the run does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1654,7 +1653,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the hub does not answer */
+            /** @description the hub does not reply */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1677,7 +1676,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description it ends, or has ended */
+            /** @description the run is being canceled, or has ended */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -1695,7 +1694,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description there is no such run */
+            /** @description the run does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1704,7 +1703,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the hub does not answer */
+            /** @description the hub does not reply */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1719,13 +1718,13 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Begin behind this event: the number of the last one that was read.
+                 * @description Start after this event: the number of the last received event.
                  * @example 3
                  */
                 after?: number;
             };
             header?: {
-                /** @description comes before `after` */
+                /** @description takes precedence over `after` */
                 "Last-Event-ID"?: number | null;
             };
             path: {
@@ -1736,7 +1735,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description the run's events; `RunEvent` is what each tells */
+            /** @description the events of the run; each is a `RunEvent` */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -1745,7 +1744,7 @@ export interface operations {
                     "text/event-stream": components["schemas"]["ServerEvent"];
                 };
             };
-            /** @description a query that is none */
+            /** @description the query is invalid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1763,7 +1762,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description there is no such run */
+            /** @description the run does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1772,7 +1771,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the hub does not answer */
+            /** @description the hub does not reply */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1786,9 +1785,9 @@ export interface operations {
     list_sessions: {
         parameters: {
             query?: {
-                /** @description So many at most [default: 100]. */
+                /** @description The maximum number of sessions [default: 100]. */
                 limit?: number;
-                /** @description `nextCursor` of the page before. */
+                /** @description The `nextCursor` of the previous page. */
                 cursor?: string;
             };
             header?: never;
@@ -1806,7 +1805,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionList"];
                 };
             };
-            /** @description a query that is none */
+            /** @description the query is invalid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1824,7 +1823,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the hub does not answer */
+            /** @description the hub does not reply */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1838,7 +1837,7 @@ export interface operations {
     show_session: {
         parameters: {
             query?: {
-                /** @description `1`: with what its turns have used; the whole log is read for it. */
+                /** @description `1`: include the usage of its turns, which requires reading the whole log. */
                 usage?: "0" | "false" | "1" | "true";
             };
             header?: never;
@@ -1859,7 +1858,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionShown"];
                 };
             };
-            /** @description a query that is none */
+            /** @description the query is invalid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1877,7 +1876,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description there is no such session */
+            /** @description the session does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1886,7 +1885,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the hub does not answer */
+            /** @description the hub does not reply */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1909,7 +1908,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description it is gone */
+            /** @description the session is deleted */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -1927,7 +1926,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description there is no such session */
+            /** @description the session does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1936,7 +1935,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the hub does not answer */
+            /** @description the hub does not reply */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1959,7 +1958,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description it is closed */
+            /** @description the session is closed */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -1977,7 +1976,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description there is no such session */
+            /** @description the session does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1986,7 +1985,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the hub does not answer */
+            /** @description the hub does not reply */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2000,16 +1999,16 @@ export interface operations {
     session_events: {
         parameters: {
             query?: {
-                /** @description The vocabulary [default: events]. */
+                /** @description The format of the events [default: events]. */
                 view?: "acp" | "events" | "envelopes";
                 /**
-                 * @description Begin behind this event: the id of the last one that was read.
+                 * @description Start after this event: the id of the last received event.
                  * @example 120
                  */
                 after?: string;
             };
             header?: {
-                /** @description comes before `after` */
+                /** @description takes precedence over `after` */
                 "Last-Event-ID"?: string | null;
             };
             path: {
@@ -2020,7 +2019,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description events, without end; `SessionEvent` is what each tells */
+            /** @description an endless stream of events; each is a `SessionEvent` */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2029,7 +2028,7 @@ export interface operations {
                     "text/event-stream": components["schemas"]["ServerEvent"];
                 };
             };
-            /** @description a query that is none */
+            /** @description the query is invalid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2047,7 +2046,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description there is no such session */
+            /** @description the session does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2056,7 +2055,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the hub does not answer */
+            /** @description the hub does not reply */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2070,7 +2069,7 @@ export interface operations {
     export_session: {
         parameters: {
             query?: {
-                /** @description `1`: everything, byte for byte, secrets included. */
+                /** @description `1`: export everything unchanged, including secrets. */
                 raw?: "0" | "false" | "1" | "true";
             };
             header?: never;
@@ -2082,7 +2081,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description the archive */
+            /** @description the export */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2091,7 +2090,7 @@ export interface operations {
                     "application/x-ndjson": string;
                 };
             };
-            /** @description a query that is none */
+            /** @description the query is invalid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2109,7 +2108,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description there is no such session */
+            /** @description the session does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2118,7 +2117,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the hub does not answer */
+            /** @description the hub does not reply */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2154,7 +2153,7 @@ export interface operations {
                     "application/json": components["schemas"]["Forked"];
                 };
             };
-            /** @description it has no such event */
+            /** @description the session has no such event */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2172,7 +2171,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description there is no such session */
+            /** @description the session does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2181,7 +2180,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the body is too long */
+            /** @description the body is too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -2190,7 +2189,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the body is no JSON */
+            /** @description the body is not JSON */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -2199,7 +2198,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the hub does not answer */
+            /** @description the hub does not reply */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2214,7 +2213,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description the same key and body make one run, also if they are sent again; kept for 24 hours */
+                /** @description repeated requests with the same key and body start one run; kept for 24 hours */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -2238,7 +2237,7 @@ export interface operations {
                     "application/json": components["schemas"]["RunMade"];
                 };
             };
-            /** @description what was sent does not fit */
+            /** @description the request is invalid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2256,7 +2255,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description there is no such session */
+            /** @description the session does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2274,7 +2273,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the body or a picture is too long */
+            /** @description the body or an image is too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -2283,7 +2282,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the body is no JSON */
+            /** @description the body is not JSON */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -2292,7 +2291,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description this key was used for another request */
+            /** @description the key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2301,7 +2300,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the agent cannot be started */
+            /** @description the agent failed to start */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -2310,7 +2309,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description too many prompts wait */
+            /** @description too many queued prompts */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -2328,7 +2327,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the hub does not answer */
+            /** @description the hub does not reply */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2348,7 +2347,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description it lives */
+            /** @description the web server is alive */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2386,7 +2385,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the token is that of a tenant */
+            /** @description the token belongs to a tenant */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2395,7 +2394,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the daemon is ending */
+            /** @description the daemon is stopping */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2415,7 +2414,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description it is ready; without the token only `ready` is told */
+            /** @description the daemon is ready; without the token the body has only `ready` */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2424,7 +2423,7 @@ export interface operations {
                     "application/json": components["schemas"]["Readiness"];
                 };
             };
-            /** @description the hub does not answer, is about to stop, or cannot write its journal */
+            /** @description the hub does not reply, is stopping, or cannot write its journal */
             503: {
                 headers: {
                     [name: string]: unknown;

@@ -1,8 +1,8 @@
-//! Carrying out what the bus asks. Nothing here decides anything, and nothing here waits.
+//! Carries out the outputs of the bus. Nothing here decides anything or waits.
 
-use crate::metrics::Meters;
+use crate::metrics::NoteCounters;
 use crate::observe;
-use crate::routing::{BACKLOG, BusInput, BusOutput, WorkerCommand, WorkerId};
+use crate::routing::{BACKLOG_LIMITS, BusInput, BusOutput, WorkerCommand, WorkerId};
 use bytes::Bytes;
 use jackfield_agents::{
     AgentEvent, AgentHandle, GuardCommand, LaunchCommand, ProcessLedger, ProcessLimits, SpawnError,
@@ -18,54 +18,57 @@ use tokio::sync::mpsc::Sender;
 
 /// What every worker is started with.
 #[derive(Debug)]
-pub(crate) struct Ground {
+pub(crate) struct SpawnContext {
     pub(crate) guard: GuardCommand,
     pub(crate) ledger: ProcessLedger,
-    /// Marks the processes of this bus among all of the machine.
+    /// Marks the processes of this bus among all processes of the machine.
     pub(crate) mark: String,
-    /// Where workers start whose pool names no directory.
+    /// The working directory of workers whose pool does not set one.
     pub(crate) cwd: PathBuf,
-    /// What they see of our environment: all of it.
+    /// The environment of the bus, which workers inherit.
     pub(crate) env: Vec<(String, String)>,
     pub(crate) frame_bytes_max: usize,
 }
 
-/// An edge, and whether it has something to flush at the end of the turn.
+/// A handle, and whether it must be flushed at the end of this iteration of the loop.
 #[derive(Debug)]
-pub(crate) struct Edge<H> {
+pub(crate) struct TrackedHandle<H> {
     pub(crate) handle: H,
     dirty: bool,
 }
 
-/// A worker while its process tree is there.
-pub(crate) struct Worker {
-    pub(crate) edge: Edge<AgentHandle>,
+/// A worker whose process tree exists.
+pub(crate) struct RunningWorker {
+    pub(crate) tracked: TrackedHandle<AgentHandle>,
     pub(crate) pool: Arc<str>,
     pub(crate) pid: Option<u32>,
 }
 
-/// The hands of the loop: the edges, and what is on its way to them.
+/// Connections and workers of the loop.
 pub(crate) struct Effects {
-    conns: BTreeMap<ConnId, Edge<ClientHandle>>,
-    pub(crate) workers: BTreeMap<WorkerId, Worker>,
-    pub(crate) ground: Ground,
+    conns: BTreeMap<ConnId, TrackedHandle<ClientHandle>>,
+    pub(crate) workers: BTreeMap<WorkerId, RunningWorker>,
+    pub(crate) spawn_context: SpawnContext,
     worker_events: Sender<(WorkerId, AgentEvent)>,
-    pub(crate) meters: Meters,
+    pub(crate) note_counters: NoteCounters,
     dirty_conns: Vec<ConnId>,
     dirty_workers: Vec<WorkerId>,
-    /// What carrying out an output made happen at once.
+    /// Inputs that result from an output at once.
     pub(crate) inputs: VecDeque<BusInput>,
     pub(crate) stopped: bool,
 }
 
 impl Effects {
-    pub(crate) fn new(ground: Ground, worker_events: Sender<(WorkerId, AgentEvent)>) -> Effects {
+    pub(crate) fn new(
+        spawn_context: SpawnContext,
+        worker_events: Sender<(WorkerId, AgentEvent)>,
+    ) -> Effects {
         Effects {
             conns: BTreeMap::new(),
             workers: BTreeMap::new(),
-            ground,
+            spawn_context,
             worker_events,
-            meters: Meters::default(),
+            note_counters: NoteCounters::default(),
             dirty_conns: Vec::new(),
             dirty_workers: Vec::new(),
             inputs: VecDeque::new(),
@@ -74,7 +77,7 @@ impl Effects {
     }
 
     pub(crate) fn add_conn(&mut self, conn: ConnId, handle: ClientHandle) {
-        self.conns.insert(conn, Edge { handle, dirty: false });
+        self.conns.insert(conn, TrackedHandle { handle, dirty: false });
     }
 
     pub(crate) fn remove_conn(&mut self, conn: ConnId) {
@@ -85,15 +88,15 @@ impl Effects {
         !self.conns.is_empty()
     }
 
-    /// Nothing waits to be written to any client.
-    pub(crate) fn is_all_said(&self) -> bool {
+    /// Whether everything is written to all clients.
+    pub(crate) fn is_all_written(&self) -> bool {
         self.conns.values().all(|it| it.handle.queued_bytes() == 0)
     }
 
     pub(crate) fn carry_out(&mut self, output: BusOutput) {
         match output {
-            BusOutput::ToClient { conn, text } => self.tell_client(conn, text),
-            BusOutput::ToWorker { worker, text } => self.tell_worker(worker, text),
+            BusOutput::SendToClient { conn, text } => self.send_to_client(conn, text),
+            BusOutput::SendToWorker { worker, text } => self.send_to_worker(worker, text),
             BusOutput::PauseWorker { worker } => self.with_worker(worker, AgentHandle::pause),
             BusOutput::ResumeWorker { worker } => self.with_worker(worker, AgentHandle::resume),
             BusOutput::PauseClient { conn } => self.with_conn(conn, ClientHandle::pause),
@@ -101,108 +104,110 @@ impl Effects {
             BusOutput::CloseClient { conn } => {
                 self.with_conn(conn, ClientHandle::close_after_flush);
             }
-            BusOutput::Spawn { worker, pool, command } => self.spawn(worker, pool, &command),
+            BusOutput::SpawnWorker { worker, pool, command } => {
+                self.spawn_worker(worker, pool, &command);
+            }
             BusOutput::StopWorker { worker, now } => {
-                let how = if now { StopUrgency::Now } else { StopUrgency::Polite };
-                self.with_worker(worker, |it| it.stop(how));
+                let urgency = if now { StopUrgency::Now } else { StopUrgency::Polite };
+                self.with_worker(worker, |it| it.stop(urgency));
             }
             BusOutput::Note(note) => {
-                self.meters.on_note(&note);
-                observe::note(&note);
+                self.note_counters.on_note(&note);
+                observe::log_note(&note);
             }
             BusOutput::Stopped => self.stopped = true,
         }
     }
 
-    pub(crate) fn tell_client(&mut self, conn: ConnId, text: Bytes) {
-        let Some(edge) = self.conns.get_mut(&conn) else { return };
-        edge.handle.send(text);
-        if !edge.dirty {
-            edge.dirty = true;
+    pub(crate) fn send_to_client(&mut self, conn: ConnId, text: Bytes) {
+        let Some(tracked) = self.conns.get_mut(&conn) else { return };
+        tracked.handle.send(text);
+        if !tracked.dirty {
+            tracked.dirty = true;
             self.dirty_conns.push(conn);
         }
     }
 
-    fn tell_worker(&mut self, worker: WorkerId, text: Bytes) {
-        let Some(Worker { edge, .. }) = self.workers.get_mut(&worker) else { return };
-        match edge.handle.send(text) {
-            Ok(()) if edge.dirty => {}
+    fn send_to_worker(&mut self, worker: WorkerId, text: Bytes) {
+        let Some(RunningWorker { tracked, .. }) = self.workers.get_mut(&worker) else { return };
+        match tracked.handle.send(text) {
+            Ok(()) if tracked.dirty => {}
             Ok(()) => {
-                edge.dirty = true;
+                tracked.dirty = true;
                 self.dirty_workers.push(worker);
             }
             Err(full) => {
-                // The bus keeps far below this.
-                tracing::error!(%worker, %full, "a worker does not read; it is stopped");
-                edge.handle.stop(StopUrgency::Now);
+                // The bus refuses messages long before this limit.
+                tracing::error!(%worker, %full, "worker does not read its input; stopping it");
+                tracked.handle.stop(StopUrgency::Now);
             }
         }
     }
 
-    pub(crate) fn with_conn(&mut self, conn: ConnId, act: impl FnOnce(&mut ClientHandle)) {
-        if let Some(edge) = self.conns.get_mut(&conn) {
-            act(&mut edge.handle);
+    pub(crate) fn with_conn(&mut self, conn: ConnId, apply: impl FnOnce(&mut ClientHandle)) {
+        if let Some(tracked) = self.conns.get_mut(&conn) {
+            apply(&mut tracked.handle);
         }
     }
 
-    pub(crate) fn with_worker(&mut self, worker: WorkerId, act: impl FnOnce(&mut AgentHandle)) {
+    pub(crate) fn with_worker(&mut self, worker: WorkerId, apply: impl FnOnce(&mut AgentHandle)) {
         if let Some(it) = self.workers.get_mut(&worker) {
-            act(&mut it.edge.handle);
+            apply(&mut it.tracked.handle);
         }
     }
 
-    fn spawn(&mut self, worker: WorkerId, pool: Arc<str>, command: &WorkerCommand) {
-        let mut env: BTreeMap<String, String> = self.ground.env.iter().cloned().collect();
+    fn spawn_worker(&mut self, worker: WorkerId, pool: Arc<str>, command: &WorkerCommand) {
+        let mut env: BTreeMap<String, String> = self.spawn_context.env.iter().cloned().collect();
         env.extend(command.env.iter().cloned());
         let launch = LaunchCommand {
             argv: command.argv.clone(),
-            cwd: command.cwd.as_ref().map_or_else(|| self.ground.cwd.clone(), PathBuf::from),
+            cwd: command.cwd.as_ref().map_or_else(|| self.spawn_context.cwd.clone(), PathBuf::from),
             env: env.into_iter().collect(),
             stdout_format: StdoutFormat::Frames,
         };
         let limits = ProcessLimits {
-            frame_bytes_max: self.ground.frame_bytes_max,
-            backlog_bytes_max: 2 * BACKLOG.own_max,
+            frame_bytes_max: self.spawn_context.frame_bytes_max,
+            backlog_bytes_max: 2 * BACKLOG_LIMITS.own_max,
             ..ProcessLimits::default()
         };
-        let ground = &self.ground;
-        let mark = format!("{}-{worker}", ground.mark);
+        let spawn_context = &self.spawn_context;
+        let mark = format!("{}-{worker}", spawn_context.mark);
         let events = self.worker_events.clone();
-        let (guard, ledger) = (&ground.guard, &ground.ledger);
+        let (guard, ledger) = (&spawn_context.guard, &spawn_context.ledger);
         match spawn_agent_with_limits(limits, guard, &launch, &mark, ledger, events, worker) {
             Ok(handle) => {
-                let edge = Edge { handle, dirty: false };
-                self.workers.insert(worker, Worker { edge, pool, pid: None });
+                let tracked = TrackedHandle { handle, dirty: false };
+                self.workers.insert(worker, RunningWorker { tracked, pool, pid: None });
             }
-            Err(error) => self.not_started(worker, &error),
+            Err(error) => self.on_spawn_failed(worker, &error),
         }
     }
 
-    fn not_started(&mut self, worker: WorkerId, error: &SpawnError) {
-        let way_out = error.shortage();
-        let status = match way_out {
-            Some(way_out) => format!("{}; {way_out}", chain(error)),
+    fn on_spawn_failed(&mut self, worker: WorkerId, error: &SpawnError) {
+        let hint = error.shortage();
+        let status = match hint {
+            Some(hint) => format!("{}; {hint}", chain(error)),
             None => chain(error),
         };
-        let shortage = way_out.is_some();
+        let shortage = hint.is_some();
         let exit = Exit { status, stderr: String::new(), started: false, shortage };
         self.inputs.push_back(BusInput::WorkerGone { worker, exit, clean: false });
     }
 
-    /// Writes what is queued, one call for each edge that has something, and says what left.
+    /// Flushes every handle with queued bytes, and reports what was written.
     pub(crate) fn flush(&mut self) {
         for conn in std::mem::take(&mut self.dirty_conns) {
-            let Some(edge) = self.conns.get_mut(&conn) else { continue };
-            edge.dirty = false;
-            let bytes = edge.handle.flush();
+            let Some(tracked) = self.conns.get_mut(&conn) else { continue };
+            tracked.dirty = false;
+            let bytes = tracked.handle.flush();
             if 0 < bytes {
                 self.inputs.push_back(BusInput::ClientWrote { conn, bytes });
             }
         }
         for worker in std::mem::take(&mut self.dirty_workers) {
             let Some(it) = self.workers.get_mut(&worker) else { continue };
-            it.edge.dirty = false;
-            let bytes = it.edge.handle.flush();
+            it.tracked.dirty = false;
+            let bytes = it.tracked.handle.flush();
             if 0 < bytes {
                 self.inputs.push_back(BusInput::WorkerWrote { worker, bytes });
             }

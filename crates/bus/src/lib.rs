@@ -1,24 +1,25 @@
-//! The process around the bus: NDJSON between clients and pools of workers, nothing written down.
+//! The bus process: relays NDJSON between clients and pools of workers, and stores nothing.
 //!
-//! Read in this order: [`config`] (what it is told), `door` (where clients come in), `serve` (from start
-//! to end), `main_loop` (one input at a time), `effects` (carrying out what the bus asks), `metrics` and
-//! `observe` (what people are told).
+//! Read in this order: [`config`] (the configuration file), [`routing`] (the state machine), `listener`
+//! (accepting clients), `serve` (from start to end), `main_loop` (one input at a time), `effects`
+//! (carrying out the outputs), `metrics` and `observe` (metrics and log).
 //!
 //! - **Invariant:** one thread owns the bus and all its sockets and pipes.
-//! - **Invariant:** the loop never waits for anything but its mailboxes, and these are small: whoever
-//!   floods one waits in line with everyone else.
-//! - **Invariant:** after the start nothing propagates as an error: it becomes an input.
+//! - **Invariant:** the loop waits only for its channels, and these are small, so that a peer that sends
+//!   a flood cannot delay the others.
+//! - **Invariant:** after the start no error is returned: it becomes an input.
 
 mod clock;
 pub mod config;
-mod door;
+
 mod effects;
+mod listener;
 mod main_loop;
 mod metrics;
 mod observe;
 pub mod routing;
 mod serve;
 
-pub use config::{ConfigError, Flaw, Loaded, Source};
-pub use door::Transport;
-pub use serve::{Options, Ready, ServeError, serve};
+pub use config::{ConfigError, ConfigProblem, ConfigSource, LoadedConfig};
+pub use listener::BusTransport;
+pub use serve::{BusOptions, BusReady, ServeError, serve};

@@ -1,10 +1,10 @@
-//! The one loop: take what there is, let the bus think, carry out what it asks, send.
+//! The loop: receive inputs, run the bus, carry out its outputs, flush.
 
-use crate::clock::Clock;
-use crate::config::{Loaded, Source};
-use crate::door::Arrival;
+use crate::clock::MonotonicClock;
+use crate::config::{ConfigSource, LoadedConfig};
 use crate::effects::Effects;
-use crate::metrics::{Scrape, Snapshot};
+use crate::listener::AcceptedClient;
+use crate::metrics::{MetricsSnapshot, SnapshotRequest};
 use crate::routing::{Bus, BusInput, WorkerId};
 use jackfield_agents::{AgentEvent, StdoutNoise, StopUrgency};
 use jackfield_hub::{ConnId, Exit, Patience, Time};
@@ -15,84 +15,85 @@ use std::future::pending;
 use std::time::Duration;
 use tokio::sync::mpsc::{Receiver, Sender};
 
-/// Frames taken in one go before everything is sent: bounds how long a flood on one edge can keep
-/// the others waiting.
+/// Frames that are handled before everything is flushed: bounds how long a flood on one connection
+/// delays the others.
 const FRAMES_MAX: usize = 512;
-/// When the bus is over, a client that takes nothing for so long does not hear the rest.
-const LAST_WORDS: Duration = Duration::from_secs(5);
-/// One that has heard everything gets this long to close first: the system then knows that nothing of
-/// it was lost.
-const FAREWELL: Duration = Duration::from_millis(250);
+/// After the bus has stopped, a client that reads nothing for this long is disconnected.
+const UNREAD_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a client that has read everything may take to close first, so that the system does not
+/// discard unread bytes.
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// One bounded mailbox per edge.
-pub(crate) struct Mailboxes {
+/// One bounded channel per source.
+pub(crate) struct LoopReceivers {
     pub(crate) workers: Receiver<(WorkerId, AgentEvent)>,
     pub(crate) clients: Receiver<(ConnId, ClientEvent)>,
-    pub(crate) arrivals: Receiver<Arrival>,
-    pub(crate) scrapes: Receiver<Scrape>,
-    pub(crate) signals: Receiver<Signal>,
+    pub(crate) accepted: Receiver<AcceptedClient>,
+    pub(crate) snapshot_requests: Receiver<SnapshotRequest>,
+    pub(crate) signals: Receiver<BusSignal>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Signal {
+pub(crate) enum BusSignal {
     Stop,
     Reload,
 }
 
 pub(crate) struct MainLoop {
     pub(crate) bus: Bus,
-    pub(crate) clock: Clock,
+    pub(crate) clock: MonotonicClock,
     pub(crate) effects: Effects,
-    pub(crate) source: Source,
+    pub(crate) source: ConfigSource,
     pub(crate) client_events: Sender<(ConnId, ClientEvent)>,
-    /// It ends with its one client.
+    /// The bus stops with its only client.
     pub(crate) is_stdio: bool,
     pub(crate) next_conn: u64,
-    /// Nothing of these was understood yet, and nobody has asked who they are.
-    pub(crate) unproved: BTreeSet<ConnId>,
-    /// Somebody has asked it to end.
+    /// Unauthenticated clients that have not sent a valid frame yet.
+    pub(crate) unauthenticated: BTreeSet<ConnId>,
+    /// A stop was requested.
     pub(crate) stopping: bool,
     pub(crate) patience: Patience,
-    /// The time of this turn.
+    /// The time of this iteration.
     pub(crate) now: Time,
 }
 
-/// What the loop woke up for.
-enum Woken {
+/// Why the loop woke up.
+enum LoopEvent {
     Worker(WorkerId, AgentEvent),
     Client(ConnId, ClientEvent),
-    Arrival(Arrival),
-    Scrape(Scrape),
-    Signal(Signal),
+    Accepted(AcceptedClient),
+    Snapshot(SnapshotRequest),
+    Signal(BusSignal),
     Tick,
 }
 
 impl MainLoop {
-    /// Runs until the bus has stopped and every process is gone.
-    pub(crate) async fn run(mut self, mut mail: Mailboxes) {
-        self.settle();
-        while !self.is_over() {
-            let woken = self.next(&mut mail).await;
+    /// Runs until the bus has stopped and every process has ended.
+    pub(crate) async fn run(mut self, mut receivers: LoopReceivers) {
+        self.flush_all();
+        while !self.is_stopped() {
+            let event = self.next_event(&mut receivers).await;
             self.now = self.clock.now();
-            let mut frames = self.take(woken);
-            let mut side = Side::Clients;
+            let mut frames = self.handle_event(event);
+            let mut side = ReceiveSide::Clients;
             while frames < FRAMES_MAX {
-                match more(&mut mail, &mut side) {
-                    Some(woken) => frames += 1.max(self.take(woken)),
+                match try_next_event(&mut receivers, &mut side) {
+                    Some(event) => frames += 1.max(self.handle_event(event)),
                     None => break,
                 }
             }
-            self.look_around(&mut mail);
-            self.settle();
+            self.handle_rare_events(&mut receivers);
+            self.flush_all();
         }
-        self.say_goodbye(&mut mail).await;
+        self.drain_clients(&mut receivers).await;
     }
 
-    /// Until everyone has heard everything and closed; who takes nothing is not waited for.
-    async fn say_goodbye(&mut self, mail: &mut Mailboxes) {
+    /// Waits until all clients have read everything and closed, except those that do not read.
+    async fn drain_clients(&mut self, receivers: &mut LoopReceivers) {
         while self.effects.has_conns() {
-            let patience = if self.effects.is_all_said() { FAREWELL } else { LAST_WORDS };
-            match tokio::time::timeout(patience, mail.clients.recv()).await {
+            let timeout =
+                if self.effects.is_all_written() { CLOSE_TIMEOUT } else { UNREAD_TIMEOUT };
+            match tokio::time::timeout(timeout, receivers.clients.recv()).await {
                 Ok(Some((conn, ClientEvent::Gone))) => self.effects.remove_conn(conn),
                 Ok(Some(_)) => {}
                 Ok(None) | Err(_) => return,
@@ -100,90 +101,90 @@ impl MainLoop {
         }
     }
 
-    /// Everyone has their answer, and no process of ours is left.
-    fn is_over(&self) -> bool {
+    /// All requests are answered, and no process is left.
+    fn is_stopped(&self) -> bool {
         self.effects.stopped && self.effects.workers.is_empty()
     }
 
-    /// Looks for a short while if that has paid lately, then sleeps.
-    async fn next(&mut self, mail: &mut Mailboxes) -> Woken {
-        let (clock, begun) = (self.clock, self.clock.elapsed());
-        let waited = || clock.elapsed().saturating_sub(begun);
-        let mut side = Side::Workers;
+    /// Polls for a short while if that was useful lately, then sleeps.
+    async fn next_event(&mut self, receivers: &mut LoopReceivers) -> LoopEvent {
+        let (clock, started) = (self.clock, self.clock.elapsed());
+        let waited = || clock.elapsed().saturating_sub(started);
+        let mut side = ReceiveSide::Workers;
         loop {
-            if let Some(woken) = more(mail, &mut side) {
+            if let Some(event) = try_next_event(receivers, &mut side) {
                 self.patience.learn(waited());
-                return woken;
+                return event;
             }
             if !self.patience.lasts(waited()) {
                 break;
             }
-            // The edges run, and the system is asked for news without waiting for any.
+            // Lets the other tasks run and polls the system without waiting.
             tokio::task::yield_now().await;
         }
-        let woken = self.sleep(mail).await;
+        let event = self.wait_for_event(receivers).await;
         self.patience.learn(waited());
-        woken
+        event
     }
 
-    async fn sleep(&self, mail: &mut Mailboxes) -> Woken {
+    async fn wait_for_event(&self, receivers: &mut LoopReceivers) -> LoopEvent {
         let timeout = self.bus.poll_timeout().map(|it| self.clock.until(it));
         tokio::select! {
             biased;
-            Some((worker, event)) = mail.workers.recv() => Woken::Worker(worker, event),
-            Some((conn, event)) = mail.clients.recv() => Woken::Client(conn, event),
-            Some(arrival) = mail.arrivals.recv() => Woken::Arrival(arrival),
-            Some(signal) = mail.signals.recv() => Woken::Signal(signal),
-            Some(scrape) = mail.scrapes.recv() => Woken::Scrape(scrape),
-            () = elapsed(timeout) => Woken::Tick,
+            Some((worker, event)) = receivers.workers.recv() => LoopEvent::Worker(worker, event),
+            Some((conn, event)) = receivers.clients.recv() => LoopEvent::Client(conn, event),
+            Some(client) = receivers.accepted.recv() => LoopEvent::Accepted(client),
+            Some(signal) = receivers.signals.recv() => LoopEvent::Signal(signal),
+            Some(request) = receivers.snapshot_requests.recv() => LoopEvent::Snapshot(request),
+            () = sleep_until_timeout(timeout) => LoopEvent::Tick,
         }
     }
 
-    /// What is rare must not wait for a flood to end.
-    fn look_around(&mut self, mail: &mut Mailboxes) {
-        if let Ok(signal) = mail.signals.try_recv() {
-            self.take(Woken::Signal(signal));
+    /// Handles rare events, which must not wait for a flood to end.
+    fn handle_rare_events(&mut self, receivers: &mut LoopReceivers) {
+        if let Ok(signal) = receivers.signals.try_recv() {
+            self.handle_event(LoopEvent::Signal(signal));
         }
-        if let Ok(arrival) = mail.arrivals.try_recv() {
-            self.take(Woken::Arrival(arrival));
+        if let Ok(client) = receivers.accepted.try_recv() {
+            self.handle_event(LoopEvent::Accepted(client));
         }
-        if let Ok(scrape) = mail.scrapes.try_recv() {
-            self.take(Woken::Scrape(scrape));
+        if let Ok(request) = receivers.snapshot_requests.try_recv() {
+            self.handle_event(LoopEvent::Snapshot(request));
         }
         if self.bus.poll_timeout().is_some_and(|it| it <= self.now) {
             self.feed(BusInput::Tick);
         }
     }
 
-    /// Returns how many frames it was.
-    fn take(&mut self, woken: Woken) -> usize {
-        match woken {
-            Woken::Worker(worker, AgentEvent::Frames(frames)) => {
+    /// Returns the number of frames.
+    fn handle_event(&mut self, event: LoopEvent) -> usize {
+        match event {
+            LoopEvent::Worker(worker, AgentEvent::Frames(frames)) => {
                 let count = frames.len();
                 for frame in frames {
-                    self.feed(BusInput::WorkerSpoke { worker, frame });
+                    self.feed(BusInput::WorkerSentFrame { worker, frame });
                 }
                 return count;
             }
-            Woken::Client(conn, ClientEvent::Frames(frames)) => {
+            LoopEvent::Client(conn, ClientEvent::Frames(frames)) => {
                 let count = frames.len();
-                self.unproved.remove(&conn);
+                self.unauthenticated.remove(&conn);
                 for frame in frames {
-                    self.feed(BusInput::ClientSpoke { conn, frame });
+                    self.feed(BusInput::ClientSentFrame { conn, frame });
                 }
                 return count;
             }
-            Woken::Worker(worker, event) => self.on_worker(worker, event),
-            Woken::Client(conn, event) => self.on_client(conn, event),
-            Woken::Arrival(arrival) => self.on_arrival(arrival),
-            Woken::Scrape(scrape) => {
-                let snapshot = Snapshot::new(self.bus.gauges(), &self.effects);
-                // Whoever asked may have left.
-                let _unheard = scrape.send(snapshot);
+            LoopEvent::Worker(worker, event) => self.on_worker(worker, event),
+            LoopEvent::Client(conn, event) => self.on_client(conn, event),
+            LoopEvent::Accepted(client) => self.on_accepted(client),
+            LoopEvent::Snapshot(request) => {
+                let snapshot = MetricsSnapshot::new(self.bus.gauges(), &self.effects);
+                // The requester may be gone.
+                let _ignored = request.send(snapshot);
             }
-            Woken::Signal(Signal::Stop) => self.stop(),
-            Woken::Signal(Signal::Reload) => self.reload(),
-            Woken::Tick => self.feed(BusInput::Tick),
+            LoopEvent::Signal(BusSignal::Stop) => self.stop(),
+            LoopEvent::Signal(BusSignal::Reload) => self.reload(),
+            LoopEvent::Tick => self.feed(BusInput::Tick),
         }
         0
     }
@@ -198,32 +199,32 @@ impl MainLoop {
             }
             AgentEvent::Noise(noise) => self.on_noise(worker, &noise),
             AgentEvent::Wrote { bytes } => self.feed(BusInput::WorkerWrote { worker, bytes }),
-            // Workers speak frames, and those were taken above.
+            // Workers send frames, and those are handled above.
             AgentEvent::Frames(_)
             | AgentEvent::Lines(_)
             | AgentEvent::Output(_)
-            // The noise that comes with it ends the worker.
+            // The noise event that comes with it ends the worker.
             | AgentEvent::Oversized(_) => {}
             AgentEvent::Gone(exit) => {
                 let clean = exit.code == Some(0);
-                self.feed(BusInput::WorkerGone { worker, exit: in_words(exit), clean });
+                self.feed(BusInput::WorkerGone { worker, exit: to_exit(exit), clean });
             }
             AgentEvent::Swept { survivors } => {
                 if !survivors.is_empty() {
-                    tracing::error!(%worker, ?survivors, "processes could not be ended");
+                    tracing::error!(%worker, ?survivors, "failed to end processes of worker");
                 }
                 self.effects.workers.remove(&worker);
             }
         }
     }
 
-    /// What is no message is told and passed over. A line that is too long may have been an answer:
-    /// whoever waits for it would wait for ever.
+    /// A line that is not a message is logged and ignored. A line that is too long may have been a
+    /// response, and its client would wait forever, so the worker is stopped.
     fn on_noise(&mut self, worker: WorkerId, noise: &StdoutNoise) {
-        tracing::warn!(%worker, lines = noise.lines, first = noise.first, "not a message");
+        tracing::warn!(%worker, lines = noise.lines, first = noise.first, "worker wrote lines that are not messages");
         if 0 < noise.too_long {
-            let limit = self.effects.ground.frame_bytes_max;
-            tracing::error!(%worker, limit, "a line is over `max_input_buffer`; the worker is ended");
+            let limit = self.effects.spawn_context.frame_bytes_max;
+            tracing::error!(%worker, limit, "line of worker exceeds `max_input_buffer`; stopping the worker");
             self.effects.with_worker(worker, |it| it.stop(StopUrgency::Now));
         }
     }
@@ -231,8 +232,8 @@ impl MainLoop {
     fn on_client(&mut self, conn: ConnId, event: ClientEvent) {
         match event {
             ClientEvent::Opened | ClientEvent::Frames(_) => {}
-            ClientEvent::InvalidFrame(fault) if self.unproved.remove(&conn) => {
-                self.turn_away(conn, &fault);
+            ClientEvent::InvalidFrame(fault) if self.unauthenticated.remove(&conn) => {
+                self.close_unauthenticated(conn, &fault);
             }
             ClientEvent::InvalidFrame(fault) => {
                 self.feed(BusInput::ClientSentInvalidFrame { conn, fault });
@@ -240,10 +241,10 @@ impl MainLoop {
             ClientEvent::Wrote(bytes) => self.feed(BusInput::ClientWrote { conn, bytes }),
             ClientEvent::Finished => self.feed(BusInput::ClientFinished { conn }),
             ClientEvent::Gone => {
-                self.unproved.remove(&conn);
+                self.unauthenticated.remove(&conn);
                 self.effects.remove_conn(conn);
                 self.feed(BusInput::ClientGone { conn });
-                // A second wish would be for haste.
+                // A second stop would be an immediate one.
                 if self.is_stdio && !self.stopping {
                     self.stop();
                 }
@@ -251,24 +252,24 @@ impl MainLoop {
         }
     }
 
-    /// The first thing it said is no message, and nobody knows who it is: a browser that a page sent
-    /// here says `POST` first, and what it says next is the page's.
-    fn turn_away(&mut self, conn: ConnId, fault: &Fault) {
-        tracing::warn!(%conn, why = %fault, "what a client said first is no message; it is closed");
-        self.effects.tell_client(conn, Frame::error_for("null", fault).into_bytes());
+    /// Closes an unauthenticated client whose first line is not a message: a browser that a web
+    /// page sent here sends `POST` first, and the page controls the following lines.
+    fn close_unauthenticated(&mut self, conn: ConnId, fault: &Fault) {
+        tracing::warn!(%conn, %fault, "first line of client is not a message; closing it");
+        self.effects.send_to_client(conn, Frame::error_for("null", fault).into_bytes());
         self.effects.with_conn(conn, ClientHandle::close_after_flush);
         self.feed(BusInput::ClientGone { conn });
     }
 
-    fn on_arrival(&mut self, Arrival { stream, unproved }: Arrival) {
+    fn on_accepted(&mut self, AcceptedClient { stream, is_unauthenticated }: AcceptedClient) {
         self.next_conn += 1;
         let conn = ConnId(self.next_conn);
         let events = self.client_events.clone();
-        let longest = self.effects.ground.frame_bytes_max;
-        let handle = jackfield_transport::open_connection(stream, conn, events, longest);
+        let frame_bytes_max = self.effects.spawn_context.frame_bytes_max;
+        let handle = jackfield_transport::open_connection(stream, conn, events, frame_bytes_max);
         self.effects.add_conn(conn, handle);
-        if unproved {
-            self.unproved.insert(conn);
+        if is_unauthenticated {
+            self.unauthenticated.insert(conn);
         }
         self.feed(BusInput::ClientOpened { conn });
     }
@@ -278,19 +279,22 @@ impl MainLoop {
         self.feed(BusInput::Stop);
     }
 
-    /// A configuration that cannot be used changes nothing.
+    /// An invalid configuration changes nothing.
     fn reload(&mut self) {
         match self.source.load() {
-            Ok(Loaded { config, frame_bytes_max, warnings }) => {
+            Ok(LoadedConfig { config, frame_bytes_max, warnings }) => {
                 for warning in &warnings {
                     tracing::warn!(config = self.source.name(), "{warning}");
                 }
-                // For those who come from now on.
-                self.effects.ground.frame_bytes_max = frame_bytes_max;
+                // Applies to new connections.
+                self.effects.spawn_context.frame_bytes_max = frame_bytes_max;
                 self.feed(BusInput::Reload { config });
             }
             Err(error) => {
-                tracing::error!(why = chain(&error), "the configuration stays as it was");
+                tracing::error!(
+                    error = chain(&error),
+                    "failed to reload the configuration; keeping the old one"
+                );
             }
         }
     }
@@ -302,8 +306,8 @@ impl MainLoop {
         }
     }
 
-    /// Sends what is queued and hears what left, until there is nothing more to do.
-    fn settle(&mut self) {
+    /// Flushes until no inputs are left.
+    fn flush_all(&mut self) {
         while let Some(output) = self.bus.poll_output() {
             self.effects.carry_out(output);
         }
@@ -320,40 +324,46 @@ impl MainLoop {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Side {
+enum ReceiveSide {
     Workers,
     Clients,
 }
 
-/// Whatever else is there already; both sides in turn.
-fn more(mail: &mut Mailboxes, side: &mut Side) -> Option<Woken> {
+/// The next event that is already there, alternating between workers and clients.
+fn try_next_event(receivers: &mut LoopReceivers, side: &mut ReceiveSide) -> Option<LoopEvent> {
     for _ in 0..2 {
-        let woken;
-        (woken, *side) = match side {
-            Side::Workers => {
-                let mail = mail.workers.try_recv().ok();
-                (mail.map(|(worker, event)| Woken::Worker(worker, event)), Side::Clients)
+        let event;
+        (event, *side) = match side {
+            ReceiveSide::Workers => {
+                let receivers = receivers.workers.try_recv().ok();
+                (
+                    receivers.map(|(worker, event)| LoopEvent::Worker(worker, event)),
+                    ReceiveSide::Clients,
+                )
             }
-            Side::Clients => {
-                let mail = mail.clients.try_recv().ok();
-                (mail.map(|(conn, event)| Woken::Client(conn, event)), Side::Workers)
+            ReceiveSide::Clients => {
+                let receivers = receivers.clients.try_recv().ok();
+                (
+                    receivers.map(|(conn, event)| LoopEvent::Client(conn, event)),
+                    ReceiveSide::Workers,
+                )
             }
         };
-        if woken.is_some() {
-            return woken;
+        if event.is_some() {
+            return event;
         }
     }
     None
 }
 
-async fn elapsed(timeout: Option<Duration>) {
+async fn sleep_until_timeout(timeout: Option<Duration>) {
     match timeout {
         Some(timeout) => tokio::time::sleep(timeout).await,
         None => pending().await,
     }
 }
 
-fn in_words(exit: jackfield_agents::AgentExit) -> Exit {
+fn to_exit(exit: jackfield_agents::AgentExit) -> Exit {
     let started = exit.failed_to_start.is_none();
     let status = exit.failed_to_start.clone().unwrap_or_else(|| exit.to_string());
     Exit { status, stderr: exit.stderr_tail, started, shortage: exit.shortage }

@@ -1,9 +1,9 @@
-//! Log lines: the bus does not log, so what it notes becomes a line here, and nowhere else.
+//! Log lines: the bus itself does not log; its notes are logged here.
 
 use crate::routing::BusNote;
 
-/// Warnings are for what somebody should look at.
-pub(crate) fn note(note: &BusNote) {
+/// Logs a note. Warnings are for events that an operator should look at.
+pub(crate) fn log_note(note: &BusNote) {
     match note {
         BusNote::WorkerStarted { .. }
         | BusNote::WorkerEnded { pending: 0, .. }
@@ -11,7 +11,7 @@ pub(crate) fn note(note: &BusNote) {
         | BusNote::Draining { .. } => tracing::info!("{note}"),
         BusNote::WorkerEnded { .. }
         | BusNote::Restarting { .. }
-        | BusNote::LeftEnded { .. }
+        | BusNote::NotRestarted { .. }
         | BusNote::Unhealthy { .. }
         | BusNote::Unrouted { .. }
         | BusNote::ClientSlow { .. } => tracing::warn!("{note}"),

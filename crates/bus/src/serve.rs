@@ -1,10 +1,10 @@
 //! A bus from start to end.
 
-use crate::clock::Clock;
-use crate::config::{ConfigError, Source};
-use crate::door::{Door, Transport};
-use crate::effects::{Effects, Ground};
-use crate::main_loop::{Mailboxes, MainLoop, Signal};
+use crate::clock::MonotonicClock;
+use crate::config::{ConfigError, ConfigSource};
+use crate::effects::{Effects, SpawnContext};
+use crate::listener::{BusListener, BusTransport};
+use crate::main_loop::{BusSignal, LoopReceivers, MainLoop};
 use crate::metrics;
 use crate::routing::Bus;
 use jackfield_agents::{GuardCommand, ProcessLedger};
@@ -18,36 +18,36 @@ use std::path::PathBuf;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
-/// What an edge may have waiting for the loop, in reads of 8 KiB at most: the worst that a flood can
-/// put before everyone else. Who finds it full waits in turn, so those who flood and those who do not
-/// alternate; sixteen of them were 10 to 20 ms for everyone else.
-const MAILBOX: usize = 2;
+/// Capacity of the channels from connections to the loop, in reads of 8 KiB at most: the most that
+/// a flood can put before the messages of other peers. Senders of a full channel take turns, so a
+/// flood and other peers alternate; a capacity of sixteen delayed the others by 10 to 20 ms.
+const CHANNEL_CAPACITY: usize = 2;
 
 /// What a bus is started with.
 #[derive(Debug, Clone)]
-pub struct Options {
-    pub config: Source,
-    pub transport: Transport,
-    /// The file with the token that TCP clients show.
+pub struct BusOptions {
+    pub config: ConfigSource,
+    pub transport: BusTransport,
+    /// The file with the token that TCP clients must send.
     pub token: Option<PathBuf>,
     pub certificate: Option<TlsCertificate>,
-    /// Where the page of metrics is served.
+    /// The address of the metrics page.
     pub metrics: Option<SocketAddr>,
     pub guard: GuardCommand,
-    /// Where it is written down which processes are ours.
+    /// The directory of the process ledger.
     pub ledger: PathBuf,
 }
 
-/// The bus listens.
+/// The bus is listening.
 #[derive(Debug)]
-pub struct Ready {
+pub struct BusReady {
     pub address: EndpointAddress,
     pub metrics: Option<SocketAddr>,
     pub pools: usize,
     pub workers: usize,
 }
 
-/// Why a bus did not come up.
+/// Why a bus failed to start.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     #[error(transparent)]
@@ -59,11 +59,11 @@ pub enum ServeError {
         source: BindError,
     },
     #[error(
-        "`{address}` can be reached from elsewhere, and everything would cross the network \
-         unencrypted: give --tls-cert, --tls-key and --token-file, or listen on 127.0.0.1"
+        "`{address}` can be reached from other machines, and traffic would not be encrypted: \
+         pass --tls-cert, --tls-key and --token-file, or listen on 127.0.0.1"
     )]
     NotLoopback { address: SocketAddr },
-    #[error("`{address}` with TLS needs a token, or anyone could connect: give --token-file")]
+    #[error("`{address}` with TLS needs a token, or anyone could connect: pass --token-file")]
     NeedsToken { address: SocketAddr },
     #[error("cannot use the token file")]
     Token(#[source] TokenError),
@@ -74,8 +74,8 @@ pub enum ServeError {
         source: io::Error,
     },
     #[error(
-        "metrics on `{address}` could be read from elsewhere: serve them on 127.0.0.1, behind a proxy \
-         if need be"
+        "metrics on `{address}` could be read from other machines: serve them on 127.0.0.1, behind a \
+         proxy if necessary"
     )]
     MetricsNotLoopback { address: SocketAddr },
     #[error("cannot prepare {what}")]
@@ -86,9 +86,9 @@ pub enum ServeError {
     },
 }
 
-/// Runs a bus until it is asked to stop, or its one client on stdio has gone; `on_ready` is called when
-/// clients can connect.
-pub fn serve(mut options: Options, on_ready: impl FnOnce(&Ready)) -> Result<(), ServeError> {
+/// Runs a bus until it is asked to stop, or its only client on stdio has disconnected. `on_ready`
+/// is called when clients can connect.
+pub fn serve(mut options: BusOptions, on_ready: impl FnOnce(&BusReady)) -> Result<(), ServeError> {
     options.guard.raise_file_limit();
     let loaded = options.config.load()?;
     for warning in &loaded.warnings {
@@ -96,100 +96,106 @@ pub fn serve(mut options: Options, on_ready: impl FnOnce(&Ready)) -> Result<(), 
     }
     let token = options.token.as_deref().map(BearerToken::create_or_read).transpose();
     let token = token.map_err(ServeError::Token)?;
-    let ground = ground(&options, loaded.frame_bytes_max)?;
-    let system = |what| move |source| ServeError::System { what, source };
+    let spawn_context = create_spawn_context(&options, loaded.frame_bytes_max)?;
+    let system_error = |what| move |source| ServeError::System { what, source };
     let mut builder = tokio::runtime::Builder::new_current_thread();
-    let runtime = builder.enable_all().build().map_err(system("the runtime"))?;
+    let runtime = builder.enable_all().build().map_err(system_error("the runtime"))?;
     runtime.block_on(async move {
-        let door = Door::open(&options.transport, token.as_ref(), options.certificate.as_ref())?;
-        let (loops, scrapes) = metrics::channel();
-        let page = options.metrics.map(metrics_page).transpose()?;
-        let (signals, signalled) = mpsc::channel(4);
+        let listener =
+            BusListener::open(&options.transport, token.as_ref(), options.certificate.as_ref())?;
+        let (snapshot_requests_tx, snapshot_requests) = metrics::channel();
+        let metrics_listener = options.metrics.map(bind_metrics).transpose()?;
+        let (signals, signals_rx) = mpsc::channel(4);
         watch_signals(&signals)?;
-        let (worker_events, workers) = mpsc::channel(MAILBOX);
-        let (client_events, clients) = mpsc::channel(MAILBOX);
-        let (arrive, arrivals) = mpsc::channel(MAILBOX);
+        let (worker_events, workers) = mpsc::channel(CHANNEL_CAPACITY);
+        let (client_events, clients) = mpsc::channel(CHANNEL_CAPACITY);
+        let (accepted_tx, accepted) = mpsc::channel(CHANNEL_CAPACITY);
         let pools = &loaded.config.pools;
-        let ready = Ready {
-            address: door.address().clone(),
-            metrics: page.as_ref().and_then(|it| it.local_addr().ok()),
+        let ready = BusReady {
+            address: listener.address().clone(),
+            metrics: metrics_listener.as_ref().and_then(|it| it.local_addr().ok()),
             pools: pools.len(),
             workers: pools.iter().map(|it| it.instances).sum(),
         };
-        let clock = Clock::start();
+        let clock = MonotonicClock::start();
         let main_loop = MainLoop {
             bus: Bus::new(loaded.config, clock.now()),
             clock,
-            effects: Effects::new(ground, worker_events),
-            is_stdio: options.transport == Transport::Stdio,
+            effects: Effects::new(spawn_context, worker_events),
+            is_stdio: options.transport == BusTransport::Stdio,
             source: options.config,
             client_events,
             next_conn: 0,
-            unproved: BTreeSet::new(),
+            unauthenticated: BTreeSet::new(),
             stopping: false,
             patience: Patience::default(),
             now: clock.now(),
         };
-        tokio::spawn(door.admit(arrive));
-        if let Some(page) = page {
-            tokio::spawn(metrics::serve(page, loops));
+        tokio::spawn(listener.accept_clients(accepted_tx));
+        if let Some(metrics_listener) = metrics_listener {
+            tokio::spawn(metrics::serve_page(metrics_listener, snapshot_requests_tx));
         }
         on_ready(&ready);
-        let mail = Mailboxes { workers, clients, arrivals, scrapes, signals: signalled };
-        main_loop.run(mail).await;
+        let receivers =
+            LoopReceivers { workers, clients, accepted, snapshot_requests, signals: signals_rx };
+        main_loop.run(receivers).await;
         tracing::info!("bus stopped");
         Ok(())
     })
 }
 
-fn metrics_page(address: SocketAddr) -> Result<tokio::net::TcpListener, ServeError> {
+fn bind_metrics(address: SocketAddr) -> Result<tokio::net::TcpListener, ServeError> {
     if !address.ip().to_canonical().is_loopback() {
         return Err(ServeError::MetricsNotLoopback { address });
     }
     metrics::bind(address).map_err(|source| ServeError::Metrics { address, source })
 }
 
-/// Reaps what an earlier bus left behind, and prepares for our own workers.
-fn ground(options: &Options, frame_bytes_max: usize) -> Result<Ground, ServeError> {
-    let system = |what| move |source| ServeError::System { what, source };
+/// Reaps processes of an earlier bus, and prepares to start workers.
+fn create_spawn_context(
+    options: &BusOptions,
+    frame_bytes_max: usize,
+) -> Result<SpawnContext, ServeError> {
+    let system_error = |what| move |source| ServeError::System { what, source };
     let ledger = ProcessLedger::open(&options.ledger).unwrap_or_else(|error| {
-        // Guards end their workers all the same; only the day on which both are killed is lost.
-        tracing::warn!(dir = %options.ledger.display(), %error, "no ledger of processes is kept");
+        // Guards end their workers in any case. Only if bus and guard are both killed, processes
+        // remain.
+        tracing::warn!(dir = %options.ledger.display(), %error, "failed to open the process ledger");
         ProcessLedger::without_files()
     });
     let reaped = ledger.reap();
     if !reaped.ended.is_empty() {
-        tracing::warn!(pids = ?reaped.ended, "ended what an earlier process left behind");
+        tracing::warn!(pids = ?reaped.ended, "ended processes of an earlier bus");
     }
     let seed = getrandom::u64()
-        .map_err(|error| system("random numbers")(io::Error::other(error.to_string())))?;
-    let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+        .map_err(|error| system_error("random numbers")(io::Error::other(error.to_string())))?;
+    let to_text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
         Some((name.into_string().ok()?, value.into_string().ok()?))
     };
-    Ok(Ground {
+    Ok(SpawnContext {
         guard: options.guard.clone(),
         ledger,
         mark: format!("bus-{}-{seed:016x}", std::process::id()),
-        cwd: std::env::current_dir().map_err(system("the working directory"))?,
-        env: std::env::vars_os().filter_map(text).collect(),
+        cwd: std::env::current_dir().map_err(system_error("the working directory"))?,
+        env: std::env::vars_os().filter_map(to_text).collect(),
         frame_bytes_max,
     })
 }
 
-/// SIGTERM and SIGINT stop the bus, a second one at once; SIGHUP reads the configuration again.
-fn watch_signals(signals: &mpsc::Sender<Signal>) -> Result<(), ServeError> {
+/// SIGTERM and SIGINT stop the bus, a second one immediately; SIGHUP reloads the configuration.
+fn watch_signals(signals: &mpsc::Sender<BusSignal>) -> Result<(), ServeError> {
     let failed = |source| ServeError::System { what: "signal handling", source };
     let kinds = [
-        (SignalKind::terminate(), Signal::Stop),
-        (SignalKind::interrupt(), Signal::Stop),
-        (SignalKind::hangup(), Signal::Reload),
+        (SignalKind::terminate(), BusSignal::Stop),
+        (SignalKind::interrupt(), BusSignal::Stop),
+        (SignalKind::hangup(), BusSignal::Reload),
     ];
-    for (kind, meaning) in kinds {
-        let mut arrivals = signal(kind).map_err(failed)?;
+    for (kind, bus_signal) in kinds {
+        let mut received = signal(kind).map_err(failed)?;
         let signals = signals.clone();
         tokio::spawn(async move {
-            while arrivals.recv().await.is_some() {
-                if signals.send(meaning).await.is_err() {
+            while received.recv().await.is_some() {
+                if signals.send(bus_signal).await.is_err() {
                     return;
                 }
             }

@@ -1,21 +1,21 @@
-//! Amounts as people write them: `30d`, `12h`, `500GB`.
+//! Durations and sizes with units: `30d`, `12h`, `500GB`.
 
 use std::{str::FromStr, time::Duration};
 
 /// A span of time in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Age(pub(crate) u64);
+pub(crate) struct TimeSpan(pub(crate) u64);
 
-impl Age {
-    pub(crate) fn duration(self) -> Duration {
+impl TimeSpan {
+    pub(crate) fn to_duration(self) -> Duration {
         Duration::from_millis(self.0)
     }
 }
 
-impl FromStr for Age {
+impl FromStr for TimeSpan {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Age, String> {
+    fn from_str(text: &str) -> Result<TimeSpan, String> {
         const UNITS: [(&str, u64); 6] = [
             ("ms", 1),
             ("s", 1_000),
@@ -24,19 +24,19 @@ impl FromStr for Age {
             ("d", 86_400_000),
             ("w", 604_800_000),
         ];
-        let hint = "give a number and a unit, as in `30d` or `12h`";
-        number_and_unit(text, &UNITS, hint).map(Age)
+        let hint = "write a number and a unit, as in `30d` or `12h`";
+        parse_with_unit(text, &UNITS, hint).map(TimeSpan)
     }
 }
 
 /// A number of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Size(pub(crate) u64);
+pub(crate) struct ByteSize(pub(crate) u64);
 
-impl FromStr for Size {
+impl FromStr for ByteSize {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Size, String> {
+    fn from_str(text: &str) -> Result<ByteSize, String> {
         const UNITS: [(&str, u64); 8] = [
             ("B", 1),
             ("KB", 1_000),
@@ -47,12 +47,12 @@ impl FromStr for Size {
             ("GiB", 1 << 30),
             ("TiB", 1 << 40),
         ];
-        let hint = "give a number and a unit, as in `500GB` or `2TB`";
-        number_and_unit(text, &UNITS, hint).map(Size)
+        let hint = "write a number and a unit, as in `500GB` or `2TB`";
+        parse_with_unit(text, &UNITS, hint).map(ByteSize)
     }
 }
 
-fn number_and_unit(text: &str, units: &[(&str, u64)], hint: &str) -> Result<u64, String> {
+fn parse_with_unit(text: &str, units: &[(&str, u64)], hint: &str) -> Result<u64, String> {
     let digits = text.find(|it: char| !it.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let unit = units.iter().find(|(name, _)| *name == unit).ok_or(hint)?.1;
@@ -65,22 +65,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ages_have_a_number_and_a_unit() {
-        assert_eq!("30d".parse(), Ok(Age(30 * 86_400_000)));
-        assert_eq!("0s".parse(), Ok(Age(0)));
-        assert_eq!("200ms".parse(), Ok(Age(200)));
-        for nonsense in ["", "d", "30", "3 d", "-1d", "1y"] {
-            assert!(nonsense.parse::<Age>().is_err(), "{nonsense}");
+    fn time_spans_have_a_number_and_a_unit() {
+        assert_eq!("30d".parse(), Ok(TimeSpan(30 * 86_400_000)));
+        assert_eq!("0s".parse(), Ok(TimeSpan(0)));
+        assert_eq!("200ms".parse(), Ok(TimeSpan(200)));
+        for invalid in ["", "d", "30", "3 d", "-1d", "1y"] {
+            assert!(invalid.parse::<TimeSpan>().is_err(), "{invalid}");
         }
     }
 
     #[test]
     fn sizes_have_a_number_and_a_unit() {
-        assert_eq!("500GB".parse(), Ok(Size(500_000_000_000)));
-        assert_eq!("1MiB".parse(), Ok(Size(1_048_576)));
-        assert_eq!("0B".parse(), Ok(Size(0)));
-        for nonsense in ["", "GB", "30", "3 GB", "-1GB", "1XB", "1gb"] {
-            assert!(nonsense.parse::<Size>().is_err(), "{nonsense}");
+        assert_eq!("500GB".parse(), Ok(ByteSize(500_000_000_000)));
+        assert_eq!("1MiB".parse(), Ok(ByteSize(1_048_576)));
+        assert_eq!("0B".parse(), Ok(ByteSize(0)));
+        for invalid in ["", "GB", "30", "3 GB", "-1GB", "1XB", "1gb"] {
+            assert!(invalid.parse::<ByteSize>().is_err(), "{invalid}");
         }
     }
 }

@@ -1,135 +1,135 @@
-//! The commands and the flags that all of them share.
+//! The tree of commands and the global options.
 
 use crate::{
     cmd, env, exit,
-    hub::{Dial, EndpointAddress},
-    out::{Color, Out},
-    report::Failure,
+    hub::{DaemonConnector, EndpointAddress},
+    out::{ColorMode, CommandOutput},
+    report::CommandError,
 };
 use clap::{ArgAction, Args, CommandFactory as _, Parser, Subcommand};
 
 /// Runs any coding agent as a durable session that any client can attach to
 ///
-/// Without a command: what is running, and the next useful command.
+/// Without a command, it shows what is running and the next useful command.
 #[derive(Debug, Parser)]
-#[command(name = "jackfield", version, max_term_width = 100, after_help = after_help())]
-pub(crate) struct App {
+#[command(name = "jackfield", version, max_term_width = 100, after_help = help_footer())]
+pub(crate) struct CommandLine {
     #[command(flatten)]
-    globals: Globals,
+    globals: GlobalOptions,
 
     #[command(subcommand)]
-    command: Option<Verb>,
+    command: Option<CliCommand>,
 }
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Global options")]
-struct Globals {
-    /// The daemon to talk to: a path, `unix:///path` or `tcp://127.0.0.1:PORT`
+struct GlobalOptions {
+    /// The daemon to connect to: a path, `unix:///path` or `tcp://127.0.0.1:PORT`
     #[arg(long, global = true, env = env::SOCKET, hide_env_values = true, value_name = "ADDRESS")]
     socket: Option<EndpointAddress>,
 
-    /// When to use color; `NO_COLOR` counts too
+    /// When to use color; `NO_COLOR` is respected
     #[arg(long, global = true, env = env::COLOR, hide_env_values = true, value_enum, default_value_t)]
-    color: Color,
+    color: ColorMode,
 
-    /// Only data and errors
+    /// Print only data and errors
     #[arg(short, long, global = true, env = env::QUIET, hide_env_values = true, action = ArgAction::Count)]
     quiet: u8,
 
-    /// More about what happens; twice for everything
+    /// Print more detail; `-vv` for everything
     #[arg(short, long, global = true, env = env::VERBOSE, hide_env_values = true, action = ArgAction::Count)]
     verbose: u8,
 }
 
 #[derive(Debug, Subcommand)]
-enum Verb {
-    Run(cmd::run::Run),
-    Acp(cmd::acp::Acp),
-    Attach(cmd::attach::Attach),
-    Ps(cmd::ps::Ps),
-    Sessions(cmd::sessions::Sessions),
-    Log(cmd::log::Log),
-    Asks(cmd::asks::Asks),
-    Answer(cmd::answer::Answer),
-    Cancel(cmd::cancel::Cancel),
-    Queue(cmd::queue::Queue),
-    Serve(cmd::serve::Serve),
-    Daemon(cmd::daemon::Daemon),
-    Fleet(cmd::fleet::Fleet),
-    Host(cmd::host::Host),
-    Token(cmd::token::Token),
-    Tenants(cmd::tenants::Tenants),
-    Agents(cmd::agents::Agents),
-    Agent(cmd::agent::Agent),
-    Adapt(cmd::adapt::Adapt),
-    Bus(cmd::bus::Bus),
-    Models(cmd::models::Models),
-    Policy(cmd::policy::Policy),
-    Trust(cmd::trust::Trust),
-    Doctor(cmd::doctor::Doctor),
-    Bugreport(cmd::bugreport::Bugreport),
-    Completions(cmd::completions::Completions),
-    Man(cmd::man::Man),
+enum CliCommand {
+    Run(cmd::run::RunCommand),
+    Acp(cmd::acp::AcpCommand),
+    Attach(cmd::attach::AttachCommand),
+    Ps(cmd::ps::PsCommand),
+    Sessions(cmd::sessions::SessionsCommand),
+    Log(cmd::log::LogCommand),
+    Asks(cmd::asks::AsksCommand),
+    Answer(cmd::answer::AnswerCommand),
+    Cancel(cmd::cancel::CancelCommand),
+    Queue(cmd::queue::QueueCommand),
+    Serve(cmd::serve::ServeCommand),
+    Daemon(cmd::daemon::DaemonCommand),
+    Fleet(cmd::fleet::FleetCommand),
+    Host(cmd::host::HostCommand),
+    Token(cmd::token::TokenCommand),
+    Tenants(cmd::tenants::TenantsCommand),
+    Agents(cmd::agents::AgentsCommand),
+    Agent(cmd::agent::AgentCommand),
+    Adapt(cmd::adapt::AdaptCommand),
+    Bus(cmd::bus::BusCommand),
+    Models(cmd::models::ModelsCommand),
+    Policy(cmd::policy::PolicyCommand),
+    Trust(cmd::trust::TrustCommand),
+    Doctor(cmd::doctor::DoctorCommand),
+    Bugreport(cmd::bugreport::BugreportCommand),
+    Completions(cmd::completions::CompletionsCommand),
+    Man(cmd::man::ManCommand),
 }
 
-/// What every command needs: the way to the daemon, and the way to the screen.
+/// What every command needs: the daemon and the output.
 #[derive(Debug)]
-pub(crate) struct Desk {
-    pub(crate) dial: Dial,
-    pub(crate) out: Out,
+pub(crate) struct CommandContext {
+    pub(crate) daemon: DaemonConnector,
+    pub(crate) output: CommandOutput,
 }
 
-/// Reads the command line, runs the command, reports how it went.
-pub(crate) fn run() -> exit::Exit {
-    let app = match App::try_parse() {
-        Ok(app) => app,
-        Err(error) => return Out::usage(&error),
+/// Parses the command line, runs the command and reports its error.
+pub(crate) fn run() -> exit::CliExitCode {
+    let command_line = match CommandLine::try_parse() {
+        Ok(command_line) => command_line,
+        Err(error) => return CommandOutput::print_usage(&error),
     };
-    let Globals { socket, color, quiet, verbose } = app.globals;
-    let out = Out::new(color, 0 < quiet, verbose);
-    let desk = Desk { dial: Dial::new(socket, &out), out };
-    match dispatch(app.command, &desk) {
-        Ok(()) => exit::Exit::Ok,
-        Err(failure) => failure.report(&desk.out),
+    let GlobalOptions { socket, color, quiet, verbose } = command_line.globals;
+    let output = CommandOutput::new(color, 0 < quiet, verbose);
+    let context = CommandContext { daemon: DaemonConnector::new(socket, &output), output };
+    match run_command(command_line.command, &context) {
+        Ok(()) => exit::CliExitCode::Ok,
+        Err(error) => error.print_report(&context.output),
     }
 }
 
-fn dispatch(verb: Option<Verb>, desk: &Desk) -> Result<(), Failure> {
-    match verb {
-        None => cmd::status::run(desk),
-        Some(Verb::Run(it)) => it.run(desk),
-        Some(Verb::Acp(it)) => it.run(desk),
-        Some(Verb::Attach(it)) => it.run(desk),
-        Some(Verb::Ps(it)) => it.run(desk),
-        Some(Verb::Sessions(it)) => it.run(desk),
-        Some(Verb::Log(it)) => it.run(desk),
-        Some(Verb::Asks(it)) => it.run(desk),
-        Some(Verb::Answer(it)) => it.run(desk),
-        Some(Verb::Cancel(it)) => it.run(desk),
-        Some(Verb::Queue(it)) => it.run(desk),
-        Some(Verb::Serve(it)) => it.run(desk),
-        Some(Verb::Daemon(it)) => it.run(desk),
-        Some(Verb::Fleet(it)) => it.run(desk),
-        Some(Verb::Host(it)) => it.run(desk),
-        Some(Verb::Token(it)) => it.run(desk),
-        Some(Verb::Tenants(it)) => it.run(desk),
-        Some(Verb::Agents(it)) => it.run(desk),
-        Some(Verb::Agent(_)) => cmd::agent::run(desk),
-        Some(Verb::Adapt(it)) => it.run(desk),
-        Some(Verb::Bus(it)) => it.run(desk),
-        Some(Verb::Models(it)) => it.run(desk),
-        Some(Verb::Policy(it)) => it.run(desk),
-        Some(Verb::Trust(it)) => it.run(desk),
-        Some(Verb::Doctor(it)) => it.run(desk),
-        Some(Verb::Bugreport(it)) => it.run(desk),
-        Some(Verb::Completions(it)) => it.run(desk),
-        Some(Verb::Man(it)) => it.run(desk),
+fn run_command(command: Option<CliCommand>, context: &CommandContext) -> Result<(), CommandError> {
+    match command {
+        None => cmd::status::run(context),
+        Some(CliCommand::Run(it)) => it.run(context),
+        Some(CliCommand::Acp(it)) => it.run(context),
+        Some(CliCommand::Attach(it)) => it.run(context),
+        Some(CliCommand::Ps(it)) => it.run(context),
+        Some(CliCommand::Sessions(it)) => it.run(context),
+        Some(CliCommand::Log(it)) => it.run(context),
+        Some(CliCommand::Asks(it)) => it.run(context),
+        Some(CliCommand::Answer(it)) => it.run(context),
+        Some(CliCommand::Cancel(it)) => it.run(context),
+        Some(CliCommand::Queue(it)) => it.run(context),
+        Some(CliCommand::Serve(it)) => it.run(context),
+        Some(CliCommand::Daemon(it)) => it.run(context),
+        Some(CliCommand::Fleet(it)) => it.run(context),
+        Some(CliCommand::Host(it)) => it.run(context),
+        Some(CliCommand::Token(it)) => it.run(context),
+        Some(CliCommand::Tenants(it)) => it.run(context),
+        Some(CliCommand::Agents(it)) => it.run(context),
+        Some(CliCommand::Agent(_)) => cmd::agent::run(context),
+        Some(CliCommand::Adapt(it)) => it.run(context),
+        Some(CliCommand::Bus(it)) => it.run(context),
+        Some(CliCommand::Models(it)) => it.run(context),
+        Some(CliCommand::Policy(it)) => it.run(context),
+        Some(CliCommand::Trust(it)) => it.run(context),
+        Some(CliCommand::Doctor(it)) => it.run(context),
+        Some(CliCommand::Bugreport(it)) => it.run(context),
+        Some(CliCommand::Completions(it)) => it.run(context),
+        Some(CliCommand::Man(it)) => it.run(context),
     }
 }
 
-/// The whole tree, for completions and the manual.
-pub(crate) fn tree() -> clap::Command {
-    App::command()
+/// The whole tree, for completions and manual pages.
+pub(crate) fn command_tree() -> clap::Command {
+    CommandLine::command()
 }
 
 const DIRECTORIES: &str = "\
@@ -138,11 +138,11 @@ Directories:
   $JACKFIELD_STATE_DIR    journal, ledger, log, token [default: $XDG_STATE_HOME/jackfield]
   $JACKFIELD_RUNTIME_DIR  socket [default: $XDG_RUNTIME_DIR/jackfield]";
 
-fn after_help() -> String {
+fn help_footer() -> String {
     format!(
         "Examples:\n  \
          $ jackfield run \"What does this project do?\" -- goose acp\n  \
-         $ jackfield acp -- goose acp          # what an editor starts\n  \
+         $ jackfield acp -- goose acp          # for an editor\n  \
          $ jackfield attach\n\n{DIRECTORIES}\n\n{}",
         exit::TABLE
     )
@@ -152,29 +152,29 @@ fn after_help() -> String {
 mod tests {
     use super::*;
 
-    fn each_command(command: &clap::Command, check: &mut dyn FnMut(&clap::Command)) {
+    fn visit_commands(command: &clap::Command, check: &mut dyn FnMut(&clap::Command)) {
         check(command);
-        command.get_subcommands().for_each(|it| each_command(it, check));
+        command.get_subcommands().for_each(|it| visit_commands(it, check));
     }
 
     #[test]
-    fn the_tree_is_sound() {
-        tree().debug_assert();
+    fn command_tree_is_valid() {
+        command_tree().debug_assert();
     }
 
     #[test]
-    fn every_command_has_a_line_of_help_and_examples() {
-        each_command(&tree(), &mut |command| {
+    fn every_command_has_a_summary_and_examples() {
+        visit_commands(&command_tree(), &mut |command| {
             let name = command.get_name();
-            assert!(command.get_about().is_some(), "{name} has no line of help");
+            assert!(command.get_about().is_some(), "{name} has no summary");
             let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
             assert!(after.contains("Examples:\n"), "{name} has no examples");
         });
     }
 
     #[test]
-    fn every_flag_has_a_variable_of_ours() {
-        each_command(&tree(), &mut |command| {
+    fn every_flag_has_an_environment_variable() {
+        visit_commands(&command_tree(), &mut |command| {
             for flag in
                 command.get_arguments().filter(|it| !it.is_positional() && !it.is_hide_set())
             {

@@ -1,11 +1,11 @@
-//! Every variable of the environment that the command reads. Each flag has one of the same name;
-//! the three directories are read in `jackfield_daemon::Paths`.
+//! The environment variables of the flags. Each flag has one of the same name; `jackfield_daemon::Paths` reads the
+//! three directories.
 
-/// What starts with this is ours, and no agent gets to see it.
+/// The prefix of all variables of Jackfield. Agents do not see them.
 pub(crate) const PREFIX: &str = "JACKFIELD_";
 
-/// Anything but `0`, `no`, `off`, `false` and nothing turns a flag on.
-pub(crate) fn flag() -> clap::builder::FalseyValueParser {
+/// Any value but `0`, `no`, `off`, `false` and the empty one sets the flag.
+pub(crate) fn flag_parser() -> clap::builder::FalseyValueParser {
     clap::builder::FalseyValueParser::new()
 }
 

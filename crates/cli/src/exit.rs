@@ -1,39 +1,39 @@
-//! Every exit code the command can return. Scripts rely on these numbers.
+//! The exit codes of the command. Scripts rely on these numbers.
 
 use std::process::ExitCode;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Exit {
+pub(crate) enum CliExitCode {
     Ok = 0,
-    /// The agent or the protocol failed, or something we did not foresee.
+    /// The agent, the protocol or an operation on this machine failed.
     Failed = 1,
-    /// The command line makes no sense (clap's own code).
+    /// Invalid command line (clap's own code).
     Usage = 2,
     /// A deadline passed.
     TimedOut = 3,
     /// The named session, agent or ask does not exist.
     NotFound = 4,
-    /// An ask was denied because nobody could allow it.
+    /// A request was denied.
     Denied = 5,
-    /// No daemon answers.
+    /// No daemon could be reached.
     Unreachable = 6,
-    /// The turn was cancelled: by Ctrl-C, or by another client.
+    /// The turn was canceled by Ctrl-C or by another client.
     Interrupted = 130,
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> ExitCode {
+impl From<CliExitCode> for ExitCode {
+    fn from(exit: CliExitCode) -> ExitCode {
         ExitCode::from(exit as u8)
     }
 }
 
-/// The table as it stands in the help and in the manual.
+/// The table in the help and the manual page.
 pub(crate) const TABLE: &str = "\
 Exit codes:
-  0    it worked
+  0    success
   1    the agent or the protocol failed
-  2    wrong usage
+  2    invalid usage
   3    timed out
   4    no such session, agent or ask
   5    permission denied
@@ -45,16 +45,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_code_stands_in_the_table() {
+    fn every_code_is_in_the_table() {
         let all = [
-            Exit::Ok,
-            Exit::Failed,
-            Exit::Usage,
-            Exit::TimedOut,
-            Exit::NotFound,
-            Exit::Denied,
-            Exit::Unreachable,
-            Exit::Interrupted,
+            CliExitCode::Ok,
+            CliExitCode::Failed,
+            CliExitCode::Usage,
+            CliExitCode::TimedOut,
+            CliExitCode::NotFound,
+            CliExitCode::Denied,
+            CliExitCode::Unreachable,
+            CliExitCode::Interrupted,
         ];
         for exit in all {
             let number = format!("  {:<5}", exit as u8);

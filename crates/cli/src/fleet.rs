@@ -1,12 +1,12 @@
-//! The flags by which a daemon becomes one of many.
+//! The flags of a fleet: for a daemon that joins it, and for commands that inspect it.
 
 use crate::{
-    amount::{Age, Size},
+    amount::{ByteSize, TimeSpan},
     env,
-    report::Failure,
+    report::CommandError,
 };
 use clap::{Args, ValueEnum};
-use jackfield_daemon::{Care, Fleet, Role};
+use jackfield_daemon::{FleetConfig, LogMaintenanceConfig, MemberRole};
 use jackfield_fleet::{FleetConnection, HostDirectory};
 use jackfield_journal::{CellConfig, RetentionLimits};
 use jackfield_nats_access::{ClientRole, NatsServers, ServersError};
@@ -15,104 +15,106 @@ use std::{path::PathBuf, str::FromStr};
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Fleet")]
 pub(crate) struct FleetArgs {
-    /// Be part of the fleet on these NATS servers; the journal is theirs then
+    /// Join the fleet on these NATS servers, which then store the journal
     #[arg(long, env = env::FLEET, hide_env_values = true, value_name = "NATS_URL", value_delimiter = ',')]
     fleet: Vec<String>,
 
-    /// The certificates for these servers: a directory that `jackfield fleet certs` wrote
+    /// A directory with certificates for these servers, written by `jackfield fleet certs`
     #[arg(long, env = env::FLEET_CERTS, hide_env_values = true, value_name = "DIR", requires = "fleet")]
     fleet_certs: Option<PathBuf>,
 
-    /// Run agents, take clients to those who do, or both
+    /// Run agents, route clients to hosts, or both
     #[arg(long, env = env::ROLE, hide_env_values = true, value_enum, default_value = "both", requires = "fleet")]
     role: RoleArg,
 
-    /// The name of this host in the fleet [default: the name of the machine]
+    /// The name of this host in the fleet [default: the machine's host name]
     #[arg(long, env = env::HOST_NAME, hide_env_values = true, value_name = "NAME", requires = "fleet", value_parser = host_name)]
     host_name: Option<String>,
 
-    /// A label by which sessions can ask for this host
+    /// A label by which sessions can select this host
     #[arg(long, env = env::LABEL, hide_env_values = true, value_name = "KEY=VALUE", value_delimiter = ',', requires = "fleet")]
-    label: Vec<Label>,
+    label: Vec<HostLabel>,
 
-    /// A directory that is the same on all hosts that name it; sessions elsewhere stay on their host
-    #[arg(long, env = env::SHARED, hide_env_values = true, value_name = "DIR", value_delimiter = ',', requires = "fleet", value_parser = absolute)]
+    /// A directory that all hosts with this flag share; sessions in other directories cannot move between hosts
+    #[arg(long, env = env::SHARED, hide_env_values = true, value_name = "DIR", value_delimiter = ',', requires = "fleet", value_parser = absolute_path)]
     shared: Vec<PathBuf>,
 
-    /// The part of the NATS servers' streams that is ours
+    /// The name prefix of this fleet's streams on the NATS servers
     #[arg(long, env = env::CELL, hide_env_values = true, value_name = "NAME", default_value = "jackfield", requires = "fleet", value_parser = cell_name)]
     cell: String,
 
-    /// Streams that the logs are spread over; the same for ever, for all who use the cell
+    /// The number of streams for session logs; it must be the same for all members and cannot change later
     #[arg(long, env = env::SHARDS, hide_env_values = true, value_name = "N", default_value_t = 64, requires = "fleet", value_parser = clap::value_parser!(u16).range(1..=512))]
     shards: u16,
 
-    /// Servers that have each event before it is heard; 1 is for trying out
+    /// How many servers store each event before it is delivered; use 1 only for tests
     #[arg(long, env = env::REPLICAS, hide_env_values = true, value_name = "N", default_value_t = 3, requires = "fleet", value_parser = clap::value_parser!(u8).range(1..=5))]
     replicas: u8,
 
-    /// Where cold events go: `file:///DIR` or `s3://BUCKET/PREFIX`; the same for all hosts
+    /// Where old events are archived: `file:///DIR` or `s3://BUCKET/PREFIX`; the same for all hosts
     #[arg(long, env = env::ARCHIVE, hide_env_values = true, value_name = "URL", requires = "fleet")]
     archive: Option<String>,
 
-    /// Events as old as this are cold
+    /// Archive events that are older than this
     #[arg(long, env = env::ARCHIVE_AFTER, hide_env_values = true, value_name = "TIME", default_value = "2h", requires = "fleet")]
-    archive_after: Age,
+    archive_after: TimeSpan,
 
-    /// Delete sessions that nobody has used for so long
+    /// Delete sessions that have not been used for this long
     #[arg(long, env = env::RETAIN, hide_env_values = true, value_name = "TIME", requires = "fleet")]
-    retain: Option<Age>,
+    retain: Option<TimeSpan>,
 
-    /// Delete the oldest sessions while logs and archive have more than this, as in `500GB`
+    /// Delete the oldest sessions when logs and archive exceed this size, as in `500GB`
     #[arg(long, env = env::RETAIN_SIZE, hide_env_values = true, value_name = "BYTES", requires = "fleet")]
-    retain_size: Option<Size>,
+    retain_size: Option<ByteSize>,
 
-    /// How often to look for what is cold; what is not kept is looked for every twelfth time
+    /// How often to look for events to archive; sessions to delete are looked for every twelfth time
     #[arg(long, env = env::SWEEP_EVERY, hide_env_values = true, value_name = "TIME", default_value = "5m", requires = "fleet")]
-    sweep_every: Age,
+    sweep_every: TimeSpan,
 }
 
-/// Where a fleet is, for who only looks at it.
+/// The servers of a fleet, for commands that do not join it.
 #[derive(Debug, Args)]
-pub(crate) struct At {
-    /// The NATS servers of the fleet; needed here or in the variable
+pub(crate) struct FleetAddressArgs {
+    /// The NATS servers of the fleet; required, as a flag or as a variable
     #[arg(long, env = env::FLEET, hide_env_values = true, value_name = "NATS_URL", value_delimiter = ',')]
     fleet: Vec<String>,
 
-    /// The certificates for these servers: a directory that `jackfield fleet certs` wrote
+    /// A directory with certificates for these servers, written by `jackfield fleet certs`
     #[arg(long, env = env::FLEET_CERTS, hide_env_values = true, value_name = "DIR")]
     fleet_certs: Option<PathBuf>,
 
-    /// The part of their streams that is the fleet's
+    /// The name prefix of the fleet's streams
     #[arg(long, env = env::CELL, hide_env_values = true, value_name = "NAME", default_value = "jackfield", value_parser = cell_name)]
     cell: String,
 }
 
-impl At {
-    /// Connects, looks who is there, and does something.
-    pub(crate) fn with<T>(
+impl FleetAddressArgs {
+    /// Connects, reads the list of hosts, and runs `work`.
+    pub(crate) fn run_connected<T>(
         &self,
-        work: impl AsyncFnOnce(&FleetConnection, &HostDirectory) -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
+        work: impl AsyncFnOnce(&FleetConnection, &HostDirectory) -> Result<T, CommandError>,
+    ) -> Result<T, CommandError> {
         if self.fleet.is_empty() {
             let hint = format!(
-                "pass --fleet NATS_URL, and --fleet-certs DIR for servers on the network; or set {} and {}, as the \
-                 members of the fleet have them",
+                "pass --fleet NATS_URL, and --fleet-certs DIR for servers on the network; or set {} and {} to the \
+                 values that the members of the fleet use",
                 env::FLEET,
                 env::FLEET_CERTS
             );
-            return Err(Failure::usage("the NATS servers of the fleet are not named", hint));
+            return Err(CommandError::usage("the NATS servers of the fleet are not set", hint));
         }
         let (urls, certificates) = (self.fleet.clone(), self.fleet_certs.clone());
         let servers = NatsServers::new(urls, certificates, ClientRole::Operator);
-        let servers = servers.map_err(refused)?;
+        let servers = servers.map_err(servers_error)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|it| Failure::local("cannot prepare a connection", it))?;
+        let runtime =
+            runtime.map_err(|it| CommandError::local("cannot start the async runtime", it))?;
         runtime.block_on(async {
-            let link = FleetConnection::connect(&servers, &self.cell).await;
-            let link = link.map_err(|it| Failure::local("the fleet cannot be reached", it))?;
-            let directory = HostDirectory::open(link.clone()).await;
-            work(&link, &directory).await
+            let connection = FleetConnection::connect(&servers, &self.cell).await;
+            let connection =
+                connection.map_err(|it| CommandError::local("cannot connect to the fleet", it))?;
+            let directory = HostDirectory::open(connection.clone()).await;
+            work(&connection, &directory).await
         })
     }
 }
@@ -125,37 +127,37 @@ enum RoleArg {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Label(String, String);
+struct HostLabel(String, String);
 
-impl FromStr for Label {
+impl FromStr for HostLabel {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Label, String> {
+    fn from_str(text: &str) -> Result<HostLabel, String> {
         match text.split_once('=') {
-            Some((key, value)) if !key.is_empty() => Ok(Label(key.into(), value.into())),
+            Some((key, value)) if !key.is_empty() => Ok(HostLabel(key.into(), value.into())),
             _ => Err("write a label as KEY=VALUE".to_owned()),
         }
     }
 }
 
 impl FleetArgs {
-    /// None without `--fleet`.
-    pub(crate) fn fleet(self) -> Result<Option<Fleet>, Failure> {
+    /// `None` without `--fleet`.
+    pub(crate) fn into_fleet(self) -> Result<Option<FleetConfig>, CommandError> {
         if self.fleet.is_empty() {
             return Ok(None);
         }
         let servers = NatsServers::new(self.fleet, self.fleet_certs, ClientRole::Member);
-        let servers = servers.map_err(refused)?;
+        let servers = servers.map_err(servers_error)?;
         let role = match self.role {
-            RoleArg::Host => Role::Host,
-            RoleArg::Gateway => Role::Gateway,
-            RoleArg::Both => Role::Both,
+            RoleArg::Host => MemberRole::Host,
+            RoleArg::Gateway => MemberRole::Gateway,
+            RoleArg::Both => MemberRole::Both,
         };
-        let machine = || {
+        let machine_name = || {
             let name = rustix::system::uname();
-            plain(&name.nodename().to_string_lossy())
+            to_nats_token(&name.nodename().to_string_lossy())
         };
-        Ok(Some(Fleet {
+        Ok(Some(FleetConfig {
             servers,
             cell: CellConfig {
                 name: self.cell,
@@ -163,50 +165,50 @@ impl FleetArgs {
                 replicas: self.replicas.into(),
             },
             role,
-            name: self.host_name.unwrap_or_else(machine),
-            care: Care {
+            name: self.host_name.unwrap_or_else(machine_name),
+            maintenance: LogMaintenanceConfig {
                 archive: self.archive,
-                after: self.archive_after.duration(),
+                after: self.archive_after.to_duration(),
                 retention: RetentionLimits {
-                    age: self.retain.map(Age::duration),
-                    bytes: self.retain_size.map(|Size(bytes)| bytes),
+                    age: self.retain.map(TimeSpan::to_duration),
+                    bytes: self.retain_size.map(|ByteSize(bytes)| bytes),
                 },
-                every: self.sweep_every.duration(),
+                every: self.sweep_every.to_duration(),
             },
             shared: self.shared,
-            labels: self.label.into_iter().map(|Label(key, value)| (key, value)).collect(),
+            labels: self.label.into_iter().map(|HostLabel(key, value)| (key, value)).collect(),
         }))
     }
 }
 
-/// Servers that may not be used as they are given.
-fn refused(error: ServersError) -> Failure {
-    Failure::local("the NATS servers cannot be used", error)
+/// The servers cannot be used as they are given.
+fn servers_error(error: ServersError) -> CommandError {
+    CommandError::local("cannot use the NATS servers", error)
 }
 
-/// A name that NATS takes as one word.
-fn plain(name: &str) -> String {
-    let plain =
+/// Replaces every character that may not occur in a token of a NATS subject.
+fn to_nats_token(name: &str) -> String {
+    let replace =
         |it: char| if it.is_ascii_alphanumeric() || it == '-' || it == '_' { it } else { '-' };
-    name.chars().map(plain).collect()
+    name.chars().map(replace).collect()
 }
 
 fn host_name(name: &str) -> Result<String, String> {
-    if name.is_empty() || plain(name) != name || 63 < name.len() {
-        return Err("a host's name has 1 to 63 letters, digits, `-` and `_`".to_owned());
+    if name.is_empty() || to_nats_token(name) != name || 63 < name.len() {
+        return Err("a host name has 1 to 63 letters, digits, `-` and `_`".to_owned());
     }
     Ok(name.to_owned())
 }
 
-fn absolute(dir: &str) -> Result<PathBuf, String> {
+fn absolute_path(dir: &str) -> Result<PathBuf, String> {
     let dir = PathBuf::from(dir);
     if dir.is_absolute() {
         Ok(dir)
     } else {
-        Err("write the whole path of the directory".to_owned())
+        Err("write the absolute path of the directory".to_owned())
     }
 }
 
 pub(crate) fn cell_name(name: &str) -> Result<String, String> {
-    host_name(name).map_err(|_| "a cell's name has 1 to 63 letters, digits, `-` and `_`".to_owned())
+    host_name(name).map_err(|_| "a cell name has 1 to 63 letters, digits, `-` and `_`".to_owned())
 }

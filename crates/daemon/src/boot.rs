@@ -1,4 +1,4 @@
-//! What a daemon does before it listens: private directories, and leftovers of an earlier daemon.
+//! Steps before a daemon listens: private directories, and processes of an earlier daemon.
 
 use crate::{lock::DaemonLock, paths::Paths, serve::BootError};
 use jackfield_agents::{ProcessLedger, ReapReport};
@@ -6,8 +6,8 @@ use jackfield_private_files as private_files;
 use jackfield_protocol::chain;
 use jackfield_transport::remove_stale_socket;
 
-/// Creates the daemon's directories, or takes away the access of others to those that exist.
-pub(crate) fn directories(paths: &Paths) -> Result<(), BootError> {
+/// Creates the directories of the daemon, or makes existing ones private.
+pub(crate) fn create_directories(paths: &Paths) -> Result<(), BootError> {
     for dir in [&paths.state, &paths.runtime, &paths.ledger()] {
         private_files::ensure_private_dir(dir)
             .map_err(|source| BootError::Directory { path: dir.clone(), source })?;
@@ -15,29 +15,29 @@ pub(crate) fn directories(paths: &Paths) -> Result<(), BootError> {
     Ok(())
 }
 
-/// Ends what an earlier daemon left behind, if it is proved to be ours.
-pub(crate) fn reap(ledger: &ProcessLedger) -> ReapReport {
+/// Ends processes of an earlier daemon that are proven to belong to it.
+pub(crate) fn reap_processes(ledger: &ProcessLedger) -> ReapReport {
     let reaped = ledger.reap();
     if !reaped.ended.is_empty() {
-        tracing::warn!(pids = ?reaped.ended, "ended what an earlier daemon left behind");
+        tracing::warn!(pids = ?reaped.ended, "ended processes of an earlier daemon");
     }
     if !reaped.survivors.is_empty() {
-        tracing::error!(pids = ?reaped.survivors, "processes of an earlier daemon could not be ended");
+        tracing::error!(pids = ?reaped.survivors, "failed to end processes of an earlier daemon");
     }
     reaped
 }
 
-/// Ends what a daemon that was killed left behind, as the next start would, and removes its socket. Fails
-/// with [`BootError::AlreadyRuns`] if another daemon runs by now.
+/// Ends the processes of a daemon that was killed, as the next start would, and removes its socket.
+/// Fails with [`BootError::AlreadyRuns`] if another daemon is running.
 pub fn clean_up(paths: &Paths) -> Result<ReapReport, BootError> {
     let lock = DaemonLock::take(&paths.lock(), &paths.socket())?;
     let ledger = ProcessLedger::open(&paths.ledger())
         .map_err(|source| BootError::System { what: "the ledger", source })?;
-    let reaped = reap(&ledger);
-    // A service manager that listens on the socket may start the next daemon now.
+    let reaped = reap_processes(&ledger);
+    // A service manager that listens on the socket may now start the next daemon.
     drop(lock);
     if let Err(error) = remove_stale_socket(&paths.socket()) {
-        tracing::warn!(why = chain(&error), "the socket of an earlier daemon could not be removed");
+        tracing::warn!(why = chain(&error), "failed to remove the socket of an earlier daemon");
     }
     Ok(reaped)
 }

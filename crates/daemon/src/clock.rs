@@ -1,4 +1,4 @@
-//! The only place that looks at a clock.
+//! The only place that reads the wall clock.
 
 use jackfield_hub::Time;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -8,7 +8,7 @@ pub(crate) fn now() -> Time {
     Time(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// How long until `at`; zero if it has passed.
+/// How long until `at`; zero if that has passed.
 pub(crate) fn until(at: Time) -> Duration {
     Duration::from_millis(at.0.saturating_sub(now().0))
 }

@@ -1,30 +1,30 @@
-//! How a session's log becomes another's: each event under the new name, and the fact of the fork
-//! behind them.
+//! Copies a session's log for a fork: each event with the new session id, followed by the fork
+//! event.
 
 use bytes::Bytes;
 use jackfield_events::{SessionEvent, SessionSummary};
 use jackfield_hub::{Seq, SessionId};
 use jackfield_journal::{LineTranslator, StoredEvent};
 
-/// Stands where the summary of a session stands, as long as the copy is not whole. No summary can
-/// be read from it, so nobody takes the copy for a session.
-pub(crate) const UNFINISHED: &[u8] = b"a copy that is not finished";
+/// Stored in place of the summary until the copy is complete. It cannot be parsed as a summary, so
+/// an incomplete copy is not taken for a session.
+pub(crate) const UNFINISHED_SUMMARY: &[u8] = b"a copy that is not finished";
 
-pub(crate) struct Fork {
+pub(crate) struct ForkTranslator {
     to: SessionId,
     state: SessionSummary,
     last: SessionEvent,
 }
 
-impl Fork {
-    pub(crate) fn new(to: SessionId, last: SessionEvent) -> Fork {
-        Fork { to, state: SessionSummary::default(), last }
+impl ForkTranslator {
+    pub(crate) fn new(to: SessionId, last: SessionEvent) -> ForkTranslator {
+        ForkTranslator { to, state: SessionSummary::default(), last }
     }
 }
 
-impl LineTranslator for Fork {
+impl LineTranslator for ForkTranslator {
     fn unfinished_summary(&self) -> Bytes {
-        Bytes::from_static(UNFINISHED)
+        Bytes::from_static(UNFINISHED_SUMMARY)
     }
 
     fn translate_line(&mut self, line: &StoredEvent, out: &mut Vec<u8>) -> Result<(), String> {

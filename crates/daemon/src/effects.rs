@@ -1,18 +1,17 @@
-//! Carrying out what the hub asks. Nothing here decides anything, and nothing here waits.
+//! Carries out the outputs of the hub. Nothing here decides anything or waits.
 
 use crate::{
-    chunks::Chunks,
-    copy::Fork,
+    agent_registry::AgentRegistry,
+    append_queue::AppendQueue,
+    copy::ForkTranslator,
     environment,
-    metrics::Meters,
+    metrics::LoopCounters,
     observe,
-    roster::Roster,
-    served::{Answer, Served},
+    served::{AgentServices, ServedResponse},
 };
 use bytes::Bytes;
 use jackfield_agents::{
-    AgentEvent, AgentHandle, GuardCommand, LaunchCommand as Command, ProcessLedger, StdoutFormat,
-    StopUrgency,
+    AgentEvent, AgentHandle, GuardCommand, LaunchCommand, ProcessLedger, StdoutFormat, StopUrgency,
 };
 use jackfield_events::{Seq, SessionId, SessionSummary};
 use jackfield_hub::{
@@ -28,71 +27,71 @@ use std::{
 };
 use tokio::sync::mpsc::Sender;
 
-/// Answers that wait for a client that does not read them. Events do not count: the hub bounds those
-/// far below.
+/// The limit of unread responses of one client. Events do not count: the hub limits those far
+/// below.
 const UNREAD_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// The same of all clients together, and what all agents together have not read. Above it the one with the most is cut
-/// off, or stopped.
+/// The limit for all clients together, and for the unread bytes of all agents together. Above it
+/// the client or agent with the most unread bytes is disconnected or stopped.
 const UNREAD_BYTES_ALL_MAX: usize = 96 * 1024 * 1024;
 
-/// Whoever has read all but this is not the one.
+/// Clients and agents with fewer unread bytes are not considered.
 const UNREAD_BYTES_MIN: usize = 1024 * 1024;
 
-/// The reader that is no client: conns are counted from 1.
-pub(crate) const FOR_THE_HUB: u64 = 0;
+/// The read token of the hub itself. Connection ids start at 1.
+pub(crate) const HUB_READ_TOKEN: u64 = 0;
 
 /// What every process of this daemon is started with.
 #[derive(Debug, Clone)]
-pub(crate) struct Ground {
+pub(crate) struct SpawnContext {
     pub(crate) guard: GuardCommand,
     pub(crate) ledger: ProcessLedger,
-    /// Marks this daemon's processes among all of the machine.
+    /// Marks the processes of this daemon among all processes of the machine.
     pub(crate) mark: String,
 }
 
-/// The hands of the loop: the edges, and what is on its way to them.
+/// Connections, agents and the journal of the loop.
 pub(crate) struct Effects {
     pub(crate) conns: BTreeMap<ConnId, ClientHandle>,
     pub(crate) agents: BTreeMap<AgentId, AgentHandle>,
-    pub(crate) port: NonBlockingJournal,
-    pub(crate) chunks: Chunks,
-    pub(crate) roster: Roster,
-    pub(crate) served: Served,
-    pub(crate) ground: Ground,
-    pub(crate) meters: Meters,
+    pub(crate) journal_port: NonBlockingJournal,
+    pub(crate) append_queue: AppendQueue,
+    pub(crate) agent_registry: AgentRegistry,
+    pub(crate) served: AgentServices,
+    pub(crate) spawn_context: SpawnContext,
+    pub(crate) counters: LoopCounters,
     pub(crate) agent_events: Sender<(AgentId, AgentEvent)>,
-    /// Edges with something to flush at the end of the turn.
+    /// Handles that must be flushed at the end of this iteration of the loop.
     dirty_conns: BTreeSet<ConnId>,
     dirty_agents: BTreeSet<AgentId>,
-    /// What carrying out an output made happen at once.
+    /// Inputs that result from an output at once.
     pub(crate) inputs: VecDeque<Input>,
-    pub(crate) stop_asked: bool,
+    pub(crate) stop_requested: bool,
     pub(crate) stopped: bool,
 }
 
 impl Effects {
     pub(crate) fn new(
-        port: NonBlockingJournal,
-        roster: Roster,
-        served: Served,
-        ground: Ground,
+        journal_port: NonBlockingJournal,
+        agent_registry: AgentRegistry,
+        served: AgentServices,
+        spawn_context: SpawnContext,
         agent_events: Sender<(AgentId, AgentEvent)>,
     ) -> Effects {
         Effects {
             conns: BTreeMap::new(),
             agents: BTreeMap::new(),
-            chunks: Chunks::new(port.append_interval()),
-            port,
-            roster,
+            append_queue: AppendQueue::new(journal_port.append_interval()),
+            journal_port,
+            agent_registry,
             served,
-            ground,
-            meters: Meters::default(),
+            spawn_context,
+            counters: LoopCounters::default(),
             agent_events,
             dirty_conns: BTreeSet::new(),
             dirty_agents: BTreeSet::new(),
             inputs: VecDeque::new(),
-            stop_asked: false,
+            stop_requested: false,
             stopped: false,
         }
     }
@@ -100,57 +99,45 @@ impl Effects {
     pub(crate) fn carry_out(&mut self, output: Output) {
         match output {
             Output::Append { session, event, summary } => {
-                self.meters.events += 1;
-                self.chunks.push(&session, &event, summary);
+                self.counters.events += 1;
+                self.append_queue.push(&session, &event, summary);
             }
             Output::Summarize { session, upto, summary } => {
-                self.chunks.summarize(&session, upto, summary);
+                self.append_queue.summarize(&session, upto, summary);
             }
-            Output::Read { conn, session, after } => {
-                let (events, bytes) = (limits::READ_EVENTS_MAX, limits::READ_BYTES_MAX);
-                if let Some(refused) =
-                    self.port.start_read(conn.0, session.into(), after.0, events, bytes)
-                {
-                    self.on_done(refused);
-                }
-            }
-            Output::Recall { session, after } => {
-                let (events, bytes) = (limits::READ_EVENTS_MAX, limits::READ_BYTES_MAX);
-                let refused =
-                    self.port.start_read(FOR_THE_HUB, session.into(), after.0, events, bytes);
-                if let Some(refused) = refused {
-                    self.on_done(refused);
-                }
-            }
+            Output::Read { conn, session, after } => self.start_read(conn.0, session, after),
+            Output::Recall { session, after } => self.start_read(HUB_READ_TOKEN, session, after),
             Output::Copy { from, upto, to, last } => {
-                let fork = Box::new(Fork::new(to.clone(), last));
-                if let Some(refused) = self.port.start_copy(from.into(), upto.0, to.into(), fork) {
-                    self.on_done(refused);
+                let fork = Box::new(ForkTranslator::new(to.clone(), last));
+                if let Some(refused) =
+                    self.journal_port.start_copy(from.into(), upto.0, to.into(), fork)
+                {
+                    self.on_journal_completion(refused);
                 }
             }
             Output::Serve { agent, frame, dirs } => {
                 let answer = self.served.serve(agent, &frame, dirs);
-                self.answer_served(answer);
+                self.add_served_inputs(answer);
             }
             Output::Delete { session } => {
-                self.chunks.failed(&session);
-                self.port.start_delete(session.into());
+                self.append_queue.on_append_failed(&session);
+                self.journal_port.start_delete(session.into());
             }
-            Output::LetGone { session } => self.port.release_stream(session.into()),
-            Output::ToClient { conn, text } => self.tell_client(conn, text),
+            Output::LetGone { session } => self.journal_port.release_stream(session.into()),
+            Output::ToClient { conn, text } => self.send_to_client(conn, text),
             Output::CloseClient { conn } => {
                 if let Some(handle) = self.conns.get_mut(&conn) {
                     handle.close_after_flush();
                 }
             }
-            Output::Spawn { agent, launch } => self.spawn(agent, &launch),
-            Output::ToAgent { agent, text } => self.tell_agent(agent, text),
+            Output::Spawn { agent, launch } => self.spawn_agent(agent, &launch),
+            Output::ToAgent { agent, text } => self.send_to_agent(agent, text),
             Output::PauseAgent { agent } => self.with_agent(agent, AgentHandle::pause),
             Output::ResumeAgent { agent } => self.with_agent(agent, AgentHandle::resume),
             Output::StopAgent { agent, now } => {
                 self.served.on_stop(agent, now);
-                let how = if now { StopUrgency::Now } else { StopUrgency::Polite };
-                self.with_agent(agent, |it| it.stop(how));
+                let urgency = if now { StopUrgency::Now } else { StopUrgency::Polite };
+                self.with_agent(agent, |it| it.stop(urgency));
             }
             Output::EndTools { agent, age_ms } => {
                 let age = Duration::from_millis(age_ms);
@@ -158,194 +145,210 @@ impl Effects {
                 self.with_agent(agent, |it| it.end_tools(age));
             }
             Output::Note(note) => {
-                self.meters.on_note(&note);
-                observe::note(&note);
+                self.counters.on_note(&note);
+                observe::log_note(&note);
             }
-            Output::StopAsked => self.stop_asked = true,
+            Output::StopAsked => self.stop_requested = true,
             Output::Stopped => self.stopped = true,
         }
     }
 
-    /// What was served for agents becomes an input.
-    pub(crate) fn answer_served(&mut self, answers: impl IntoIterator<Item = Answer>) {
-        let inputs =
-            answers.into_iter().map(|Answer { agent, frame }| Input::Served { agent, frame });
+    fn start_read(&mut self, token: u64, session: SessionId, after: Seq) {
+        let (events, bytes) = (limits::READ_EVENTS_MAX, limits::READ_BYTES_MAX);
+        let refused = self.journal_port.start_read(token, session.into(), after.0, events, bytes);
+        if let Some(refused) = refused {
+            self.on_journal_completion(refused);
+        }
+    }
+
+    /// Turns responses for agents into inputs.
+    pub(crate) fn add_served_inputs(&mut self, answers: impl IntoIterator<Item = ServedResponse>) {
+        let inputs = answers
+            .into_iter()
+            .map(|ServedResponse { agent, frame }| Input::Served { agent, frame });
         self.inputs.extend(inputs);
     }
 
-    fn tell_client(&mut self, conn: ConnId, text: Bytes) {
+    fn send_to_client(&mut self, conn: ConnId, text: Bytes) {
         let Some(handle) = self.conns.get_mut(&conn) else { return };
         handle.send(text);
         self.dirty_conns.insert(conn);
         if UNREAD_BYTES_MIN < handle.queued_bytes() {
-            self.bound_unread_of_clients();
+            self.limit_unread_of_clients();
         }
     }
 
-    /// Cuts off the client with the most unread bytes while all together have too many.
-    fn bound_unread_of_clients(&mut self) {
+    /// Disconnects the client with the most unread bytes while all together exceed the limit.
+    fn limit_unread_of_clients(&mut self) {
         let unread = |conns: &BTreeMap<ConnId, ClientHandle>| -> usize {
             conns.values().map(ClientHandle::queued_bytes).sum()
         };
         while UNREAD_BYTES_ALL_MAX < unread(&self.conns) {
-            let most = self.conns.iter_mut().max_by_key(|(_, it)| it.queued_bytes());
-            let Some((conn, handle)) = most else { return };
-            // What its socket takes now is read, or will be.
+            let fullest = self.conns.iter_mut().max_by_key(|(_, it)| it.queued_bytes());
+            let Some((conn, handle)) = fullest else { return };
+            // What its socket accepts now does not count as unread.
             let bytes = handle.flush();
             if bytes != 0 {
                 self.inputs.push_back(Input::ClientWrote { conn: *conn, bytes });
                 continue;
             }
-            tracing::warn!(%conn, "clients do not read; the one with the most unread is cut off");
+            tracing::warn!(%conn, "total unread bytes of clients exceed the limit; disconnecting the client with the most");
             handle.close();
         }
     }
 
-    /// Stops the agent that has read the least while all together have too much to read.
-    fn bound_unread_of_agents(&mut self) {
+    /// Stops the agent with the most unread bytes while all together exceed the limit.
+    fn limit_unread_of_agents(&mut self) {
         let unread = |agents: &BTreeMap<AgentId, AgentHandle>| -> usize {
             agents.values().map(AgentHandle::backlog).sum()
         };
         while UNREAD_BYTES_ALL_MAX < unread(&self.agents) {
-            let most = self.agents.iter_mut().max_by_key(|(_, it)| it.backlog());
-            let Some((agent, handle)) = most else { return };
+            let fullest = self.agents.iter_mut().max_by_key(|(_, it)| it.backlog());
+            let Some((agent, handle)) = fullest else { return };
             if handle.flush() != 0 {
                 continue;
             }
-            tracing::warn!(%agent, "agents do not read; the one with the most unread is stopped");
+            tracing::warn!(%agent, "total unread bytes of agents exceed the limit; stopping the agent with the most");
             handle.stop(StopUrgency::Now);
         }
     }
 
-    fn tell_agent(&mut self, agent: AgentId, text: Bytes) {
+    fn send_to_agent(&mut self, agent: AgentId, text: Bytes) {
         let Some(handle) = self.agents.get_mut(&agent) else { return };
         match handle.send(text) {
             Ok(()) => {
                 self.dirty_agents.insert(agent);
                 if UNREAD_BYTES_MIN < handle.backlog() {
-                    self.bound_unread_of_agents();
+                    self.limit_unread_of_agents();
                 }
             }
             Err(full) => {
-                // It has not read for a long time and will not miss one more message.
-                tracing::warn!(%agent, %full, "an agent does not read; it is stopped");
+                // It has not read for a long time.
+                tracing::warn!(%agent, %full, "agent does not read its input; stopping it");
                 handle.stop(StopUrgency::Now);
             }
         }
     }
 
-    fn with_agent(&mut self, agent: AgentId, act: impl FnOnce(&mut AgentHandle)) {
+    fn with_agent(&mut self, agent: AgentId, apply: impl FnOnce(&mut AgentHandle)) {
         if let Some(handle) = self.agents.get_mut(&agent) {
-            act(handle);
+            apply(handle);
         }
     }
 
-    fn spawn(&mut self, agent: AgentId, launch: &Launch) {
-        let start = match self.roster.start(launch, environment::ours()) {
-            Ok(start) => start,
-            Err(why) => return self.not_started(agent, why, false),
-        };
-        // A process that was started before any session named a directory.
-        let nowhere = launch.cwd.as_os_str().is_empty();
-        let cwd = if nowhere { PathBuf::from("/") } else { launch.cwd.clone() };
-        self.served.on_spawned(agent, &start.env);
-        if start.never_asks {
+    fn spawn_agent(&mut self, agent: AgentId, launch: &Launch) {
+        let launch_command =
+            match self.agent_registry.resolve_launch(launch, environment::process_env()) {
+                Ok(launch_command) => launch_command,
+                Err(why) => return self.on_spawn_failed(agent, why, false),
+            };
+        // The process is started before a session names a directory.
+        let has_no_cwd = launch.cwd.as_os_str().is_empty();
+        let cwd = if has_no_cwd { PathBuf::from("/") } else { launch.cwd.clone() };
+        self.served.on_spawned(agent, &launch_command.env);
+        if launch_command.never_asks {
             self.inputs.push_back(Input::AgentNeverAsks { agent });
         }
         let stdout_format = StdoutFormat::Frames;
-        let command = Command { argv: start.argv, cwd, env: start.env, stdout_format };
-        let Ground { guard, ledger, mark } = &self.ground;
+        let command = LaunchCommand {
+            argv: launch_command.argv,
+            cwd,
+            env: launch_command.env,
+            stdout_format,
+        };
+        let SpawnContext { guard, ledger, mark } = &self.spawn_context;
         let mark = format!("{mark}-{}", agent.0);
         let events = self.agent_events.clone();
         match jackfield_agents::spawn_agent(guard, &command, &mark, ledger, events, agent) {
             Ok(handle) => {
-                self.meters.on_spawn(agent);
+                self.counters.on_spawn(agent);
                 self.agents.insert(agent, handle);
             }
             Err(error) => match error.shortage() {
-                Some(way_out) => {
-                    self.not_started(agent, format!("{}; {way_out}", chain(&error)), true);
+                Some(hint) => {
+                    self.on_spawn_failed(agent, format!("{}; {hint}", chain(&error)), true);
                 }
-                None => self.not_started(agent, chain(&error), false),
+                None => self.on_spawn_failed(agent, chain(&error), false),
             },
         }
     }
 
-    fn not_started(&mut self, agent: AgentId, status: String, shortage: bool) {
+    fn on_spawn_failed(&mut self, agent: AgentId, status: String, shortage: bool) {
         self.served.on_gone(agent);
         let exit = Exit { status, stderr: String::new(), started: false, shortage };
         self.inputs.push_back(Input::AgentGone { agent, exit });
     }
 
-    /// Hands everything collected to the journal; what it commits at once is returned as inputs.
-    pub(crate) fn append(&mut self) {
+    /// Hands all batches to the journal; immediate commits become inputs.
+    pub(crate) fn append_batches(&mut self) {
         let now = Instant::now();
-        self.chunks.wake(now);
-        if !self.chunks.has_ready() {
+        self.append_queue.end_waits(now);
+        if !self.append_queue.has_ready() {
             return;
         }
-        let batch = self.chunks.take(now);
-        for done in self.port.append_batch(batch) {
-            self.on_done(done);
+        let batch = self.append_queue.take_batches(now);
+        for completion in self.journal_port.append_batch(batch) {
+            self.on_journal_completion(completion);
         }
     }
 
-    /// The journal answered.
-    pub(crate) fn on_done(&mut self, done: JournalCompletion) {
-        match done {
+    /// Handles a completion of the journal.
+    pub(crate) fn on_journal_completion(&mut self, completion: JournalCompletion) {
+        match completion {
             JournalCompletion::Appended { stream, upto } => {
                 let (session, upto) = (SessionId::from(stream), Seq(upto));
-                self.chunks.done(&session, Instant::now());
+                self.append_queue.on_appended(&session, Instant::now());
                 self.inputs.push_back(Input::Durable { session, upto });
             }
             JournalCompletion::AppendFailed { stream, error, .. } => {
-                let why = failure(&error);
+                let why = to_append_failure(&error);
                 if why == AppendFailure::Fenced {
-                    self.port.forget_claim(&stream);
+                    self.journal_port.forget_claim(&stream);
                 }
                 let session = SessionId::from(stream);
-                self.chunks.failed(&session);
+                self.append_queue.on_append_failed(&session);
                 self.inputs.push_back(Input::AppendFailed { session, why });
             }
             JournalCompletion::Read { token, stream, after, events } => {
                 let session = SessionId::from(stream);
-                let answer = crate::main_loop::read_answer(token, session, after, &events);
-                self.inputs.push_back(answer);
+                let input = crate::main_loop::to_read_input(token, session, after, &events);
+                self.inputs.push_back(input);
             }
             JournalCompletion::ReadFailed { token, stream, after, error } => {
                 let (session, why) = (SessionId::from(stream), chain(&error));
                 tracing::error!(%session, after, why, "failed to read the journal");
-                if token == FOR_THE_HUB {
+                if token == HUB_READ_TOKEN {
                     return self.inputs.push_back(Input::RecallFailed { session, why });
                 }
                 let (conn, after) = (ConnId(token), Seq(after));
-                let damaged = matches!(error, ReadError::Damaged { .. });
-                let failed = Input::ReadFailed { conn, session, after, why, damaged };
+                let is_damaged = matches!(error, ReadError::Damaged { .. });
+                let failed = Input::ReadFailed { conn, session, after, why, damaged: is_damaged };
                 self.inputs.push_back(failed);
             }
             JournalCompletion::Copied { stream: to, summary } => {
-                let state = SessionSummary::from_summary(&summary).expect("it was made of a state");
+                let state =
+                    SessionSummary::from_summary(&summary).expect("it was written from a summary");
                 self.inputs.push_back(Input::Copied { to: to.into(), state: Box::new(state) });
             }
             JournalCompletion::CopyFailed { stream: to, error } => {
                 let why = chain(&error);
-                tracing::error!(session = %to, why, "a session could not be copied");
+                tracing::error!(session = %to, why, "failed to copy session");
                 self.inputs.push_back(Input::CopyFailed { to: to.into(), why });
             }
             JournalCompletion::Deleted { .. } | JournalCompletion::Released { .. } => {}
             JournalCompletion::ReleaseFailed { stream, error } => {
-                tracing::warn!(session = %stream, why = chain(&error), "a session is let go later");
+                tracing::warn!(session = %stream, why = chain(&error), "failed to release session; retrying later");
             }
             JournalCompletion::DeleteFailed { stream, error } => {
-                tracing::error!(session = %stream, why = chain(&error), "a session's log is still there");
+                tracing::error!(session = %stream, why = chain(&error), "failed to delete the log of session");
             }
             JournalCompletion::UpkeepFailed { error } => {
-                tracing::warn!(why = chain(&error), "the journal could not be tidied up");
+                tracing::warn!(why = chain(&error), "journal maintenance failed");
             }
         }
     }
 
-    /// Writes out what the turn produced.
+    /// Writes the frames that this iteration of the loop produced.
     pub(crate) fn flush(&mut self) {
         for agent in std::mem::take(&mut self.dirty_agents) {
             self.with_agent(agent, |it| {
@@ -356,7 +359,7 @@ impl Effects {
             let Some(handle) = self.conns.get_mut(&conn) else { continue };
             let bytes = handle.flush();
             if UNREAD_BYTES_MAX < handle.queued_bytes() {
-                tracing::warn!(%conn, "a client asks and asks and does not read; it is cut off");
+                tracing::warn!(%conn, "unread responses of client exceed the limit; disconnecting it");
                 handle.close();
             }
             if bytes != 0 {
@@ -375,10 +378,10 @@ fn storage_fault(error: &AppendError) -> StorageFault {
     }
 }
 
-fn failure(error: &AppendError) -> AppendFailure {
+fn to_append_failure(error: &AppendError) -> AppendFailure {
     match error {
         AppendError::Fenced { .. } => AppendFailure::Fenced,
-        // Trying again is safe even where it cannot help: what is there is skipped.
+        // A retry is safe even where it cannot help: stored events are skipped.
         _ => AppendFailure::Unavailable { fault: storage_fault(error), why: chain(error) },
     }
 }

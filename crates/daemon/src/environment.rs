@@ -1,25 +1,27 @@
-//! What an agent may see of the daemon's environment: what its spec grants, and what its settings add.
+//! The environment of agents: what their spec grants from the daemon's environment, and what their
+//! settings add.
 
 use crate::config::AgentSettings;
 use jackfield_catalog::EnvRules;
 use std::collections::BTreeMap;
 
-/// The environment of this process; what is no UTF-8 is of no use to an agent.
-pub fn ours() -> impl Iterator<Item = (String, String)> {
+/// The environment of this process, without values that are not UTF-8.
+pub fn process_env() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
 }
 
-/// Composes an agent's environment from ours. Without rules of its own it sees what every program
+/// Composes an agent's environment from the daemon's. Without rules it contains what every program
 /// expects.
-pub(crate) fn for_agent(
-    ours: impl Iterator<Item = (String, String)>,
+pub(crate) fn compose_agent_env(
+    process_env: impl Iterator<Item = (String, String)>,
     rules: Option<&EnvRules>,
     settings: Option<&AgentSettings>,
 ) -> Vec<(String, String)> {
     let mut rules = rules.cloned().unwrap_or_default();
     rules.pass.extend(settings.into_iter().flat_map(|it| it.pass_env.clone()));
-    let mut env: BTreeMap<String, String> = rules.compose_environment(ours).into_iter().collect();
+    let mut env: BTreeMap<String, String> =
+        rules.compose_environment(process_env).into_iter().collect();
     for (name, value) in settings.into_iter().flat_map(|it| &it.env) {
         env.insert(name.clone(), value.clone());
     }
@@ -30,7 +32,7 @@ pub(crate) fn for_agent(
 mod tests {
     use super::*;
 
-    fn ours() -> impl Iterator<Item = (String, String)> {
+    fn process_env() -> impl Iterator<Item = (String, String)> {
         [
             ("PATH", "/bin"),
             ("OPENAI_API_KEY", "k"),
@@ -46,18 +48,18 @@ mod tests {
     }
 
     #[test]
-    fn keys_reach_only_the_agent_that_is_meant_to_have_them() {
-        assert_eq!(for_agent(ours(), None, None), [("PATH".into(), "/bin".into())]);
+    fn api_keys_reach_only_the_intended_agent() {
+        assert_eq!(compose_agent_env(process_env(), None, None), [("PATH".into(), "/bin".into())]);
         let settings = AgentSettings {
             command: None,
             env: BTreeMap::from([("X".into(), "1".into())]),
             pass_env: vec!["GOOSE_*".into(), "JACKFIELD_TOKEN".into()],
             ..AgentSettings::default()
         };
-        let env = for_agent(ours(), None, Some(&settings));
+        let env = compose_agent_env(process_env(), None, Some(&settings));
         assert_eq!(names(env), ["GOOSE_MODE", "PATH", "X"]);
         let rules = EnvRules { pass: vec!["OPENAI_*".into()], ..EnvRules::default() };
-        let env = for_agent(ours(), Some(&rules), Some(&settings));
+        let env = compose_agent_env(process_env(), Some(&rules), Some(&settings));
         assert_eq!(names(env), ["GOOSE_MODE", "OPENAI_API_KEY", "PATH", "X"]);
     }
 }

@@ -1,5 +1,5 @@
-//! Memory of clients that have left. The allocator keeps what is freed in small pieces: after 200 clients that did not
-//! read had left, 250 MB stayed with the daemon. It gives them back when it is asked to.
+//! Returns memory after clients disconnect. The allocator keeps small freed pieces: after 200
+//! clients that did not read had disconnected, the daemon kept 250 MB. It returns them on request.
 
 use jackfield_agents::release_free_memory;
 use std::{
@@ -11,35 +11,37 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// After this many clients have left, free memory is returned. What fewer clients free is soon used again.
-const CLIENTS: usize = 32;
-/// Clients that leave together leave within this time.
-const PAUSE: Duration = Duration::from_secs(1);
+/// The number of disconnected clients after which free memory is returned. The memory of fewer
+/// clients is soon reused.
+const CLIENTS_MIN: usize = 32;
+/// Clients that disconnect together do so within this time.
+const SETTLE_TIME: Duration = Duration::from_secs(1);
 
-/// Counts clients that leave, and has their memory given back.
+/// Counts disconnected clients and returns their memory.
 #[derive(Debug, Default)]
 pub(crate) struct FreedMemory {
-    left: usize,
+    disconnected: usize,
     is_due: Arc<AtomicBool>,
 }
 
 impl FreedMemory {
     pub(crate) fn on_client_gone(&mut self) {
-        self.left += 1;
-        if CLIENTS <= self.left && !self.is_due.swap(true, Ordering::SeqCst) {
-            self.left = 0;
+        self.disconnected += 1;
+        if CLIENTS_MIN <= self.disconnected && !self.is_due.swap(true, Ordering::SeqCst) {
+            self.disconnected = 0;
             let is_due = Arc::clone(&self.is_due);
-            // Not on the loop: it takes milliseconds. A thread that cannot be started is tried with the next client.
+            // Not on the loop, since it takes milliseconds. If no thread can be started, the next
+            // client tries again.
             let thread = thread::Builder::new().name("freed memory".into());
-            let started = thread.spawn(move || {
-                thread::sleep(PAUSE);
+            let thread_result = thread.spawn(move || {
+                thread::sleep(SETTLE_TIME);
                 is_due.store(false, Ordering::SeqCst);
-                let begin = Instant::now();
+                let started_at = Instant::now();
                 release_free_memory();
-                let ms = begin.elapsed().as_millis();
-                tracing::debug!(%ms, "memory of clients that left was given back");
+                let ms = started_at.elapsed().as_millis();
+                tracing::debug!(%ms, "returned free memory of disconnected clients");
             });
-            if started.is_err() {
+            if thread_result.is_err() {
                 self.is_due.store(false, Ordering::SeqCst);
             }
         }

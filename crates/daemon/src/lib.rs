@@ -1,19 +1,20 @@
-//! The process around the hub: it starts, recovers, listens, runs the one loop, and stops.
+//! The daemon process around the hub: starts, recovers, listens, runs the loop, and stops.
 //!
-//! Read in this order: [`paths`] and [`config`] (what it is told), `lock` and `boot` (how it comes
-//! up), `main_loop` (one input at a time), `effects` (carrying out what the hub asks), `chunks`
-//! (events on their way to the journal), `roster` (agents by name), [`rulebook`] (what they may
-//! do), `served` (files and terminals that no client serves), `notify` (telling people), `observe`
-//! (log lines), `recorder` (the last inputs, for the day an assertion fails), `tenants` (who else
-//! may come in), `web` (the thread that speaks HTTP), `fleet` (this daemon as one of many).
+//! Read in this order: [`paths`] and [`config`] (configuration), `lock` and `boot` (start), `main_loop`
+//! (one input at a time), `effects` (carrying out the outputs of the hub), `append_queue` (batches for the
+//! journal), `agent_registry` (agents by name), [`policy_store`] (policy files), `served` (files and
+//! terminals for agents without a client), `notify` (notifications), `observe` (log lines), `recorder`
+//! (the last inputs, for failed assertions), `tenants` (the tenants file), `web` (the HTTP thread),
+//! `fleet` (this daemon as a member of a fleet).
 //!
-//! - **Invariant:** one thread owns the hub and all its sockets and pipes; the journal's threads talk to
-//!   it by mailbox, and the web front by the hub's own socket.
-//! - **Invariant:** the loop never waits for anything but its mailboxes.
-//! - **Invariant:** after boot nothing propagates as an error: it becomes an input.
+//! - **Invariant:** one thread owns the hub and all its sockets and pipes. The journal's threads use
+//!   channels to it, and the web server uses the hub's own socket.
+//! - **Invariant:** the loop waits only for its channels.
+//! - **Invariant:** after the start no error is returned: it becomes an input.
 
+mod agent_registry;
+mod append_queue;
 mod boot;
-mod chunks;
 mod clock;
 pub mod config;
 mod copy;
@@ -31,12 +32,11 @@ pub mod notify;
 mod observe;
 pub mod paths;
 mod peers;
+pub mod policy_store;
 mod pressure;
 mod recorder;
 mod recover;
 mod reload;
-mod roster;
-pub mod rulebook;
 mod serve;
 mod served;
 mod service_manager;
@@ -45,16 +45,18 @@ mod tenants;
 pub mod token;
 mod web;
 
+pub use agent_registry::load_catalog;
 pub use boot::clean_up;
 pub use config::Settings;
-pub use fleet::{Care, Fleet, FleetError, Role};
+pub use fleet::{FleetConfig, FleetError, LogMaintenanceConfig, MemberRole};
 pub use jackfield_hub::{TENANT_NAME_RULE, Tenant, is_tenant_name};
 pub use lock::{HolderProcess, LockHolder, find_holder};
 pub use log_file::limit_log;
-pub use metrics::Metrics;
-pub use observe::{LogTarget, start as start_log};
+pub use metrics::MetricsSource;
+pub use observe::{LogTarget, start_log};
 pub use paths::Paths;
-pub use roster::catalogue;
-pub use serve::{BootError, Isolated, JournalChoice, Options, Ready, isolated, serve};
+pub use serve::{
+    BootError, DaemonOptions, DaemonReady, IsolatedHub, JournalChoice, serve, start_isolated,
+};
 pub use tenants::{Tenants, TenantsError, UNCONFINED_AGENTS_WARNING, token_hash};
-pub use web::{Front, Routes};
+pub use web::{ExtraRoutes, WebConfig};

@@ -6,13 +6,13 @@ use jackfield_transport::{Authenticator, ClientListener, ClientStream, EndpointA
 use std::{os::fd::OwnedFd, path::Path};
 use tokio::sync::mpsc;
 
-/// Opens all addresses and accepts clients on them. `own` is the socket in the runtime directory; a socket
-/// that a service manager passed is used instead of an address with the same path.
+/// Opens all addresses and accepts clients on them. `own` is the socket in the runtime directory; a
+/// socket that a service manager passed replaces the address with the same path.
 pub(crate) fn open_listeners(
     addresses: Vec<EndpointAddress>,
     own: &Path,
     passed: Option<OwnedFd>,
-    keys: &Authenticator,
+    authenticator: &Authenticator,
     accepted: &mpsc::Sender<ClientStream>,
 ) -> Result<Vec<EndpointAddress>, BootError> {
     let passed = passed.map(ClientListener::adopt).transpose().map_err(BootError::PassedSocket)?;
@@ -23,20 +23,20 @@ pub(crate) fn open_listeners(
         }
         let listener = match &address {
             EndpointAddress::Unix(path) if path == own => ClientListener::bind_own(path),
-            _ => ClientListener::bind(&address, Some(keys)),
+            _ => ClientListener::bind(&address, Some(authenticator)),
         };
         listeners.push(listener.map_err(|source| BootError::Listen { address, source })?);
     }
     listeners.extend(passed);
     let bound = listeners.iter().map(|it| it.address().clone()).collect();
     for listener in listeners {
-        tokio::spawn(admit(listener, accepted.clone()));
+        tokio::spawn(accept_clients(listener, accepted.clone()));
     }
     Ok(bound)
 }
 
-/// Accepts clients until the loop is gone. A client that is refused is a line in the log.
-async fn admit(mut listener: ClientListener, accepted: mpsc::Sender<ClientStream>) {
+/// Accepts clients until the loop has ended.
+async fn accept_clients(mut listener: ClientListener, accepted: mpsc::Sender<ClientStream>) {
     loop {
         match listener.accept().await {
             Ok(stream) => {
@@ -44,7 +44,7 @@ async fn admit(mut listener: ClientListener, accepted: mpsc::Sender<ClientStream
                     return;
                 }
             }
-            Err(error) => tracing::warn!(why = chain(&error), "no client was let in"),
+            Err(error) => tracing::warn!(error = chain(&error), "failed to accept a client"),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The lock file of a state directory: at most one daemon, and which process it is. The file has the pid of
-//! the daemon in its first line and the path of its socket in the second.
+//! The lock file of a state directory: ensures that at most one daemon runs, and identifies its
+//! process. The first line is the pid of the daemon, the second one the path of its socket.
 
 use crate::serve::BootError;
 use jackfield_private_files as private_files;
@@ -24,21 +24,21 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A process that a killed daemon was just starting has the lock too, until it runs its own program. A
-/// command that looks at the lock has it for a moment.
-const LOCK_PATIENCE: Duration = Duration::from_secs(1);
-const LOCK_PAUSE: Duration = Duration::from_millis(10);
-/// A pid and a path; a longer file is not ours.
+/// How long to wait for the lock. A child that a killed daemon was just starting holds it until it
+/// executes its own program, and a command that checks the lock holds it for a moment.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
+const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(10);
+/// A pid and a path; a longer file is not a lock file of Jackfield.
 const FILE_BYTES_MAX: u64 = 8 * 1024;
 
-/// The lock of a state directory. The system releases it when the process ends, however it ends.
+/// The lock of a state directory. The system releases it when the process ends.
 #[derive(Debug)]
 pub(crate) struct DaemonLock {
     _file: File,
 }
 
 impl DaemonLock {
-    /// Takes the lock, and writes down this process and the socket on which it will listen.
+    /// Acquires the lock, and writes the pid of this process and its socket.
     pub(crate) fn take(path: &Path, socket: &Path) -> Result<DaemonLock, BootError> {
         let unusable = |source| BootError::Lock { path: path.to_owned(), source };
         let mut options = OpenOptions::new();
@@ -46,40 +46,40 @@ impl DaemonLock {
         let file = private_files::open_file(path, &mut options).map_err(unusable)?;
         let since = Instant::now();
         while flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
-            if LOCK_PATIENCE < since.elapsed() {
+            if LOCK_TIMEOUT < since.elapsed() {
                 let pid = find_holder(path).ok().flatten().and_then(|it| it.pid);
                 return Err(BootError::AlreadyRuns { path: path.to_owned(), pid });
             }
-            thread::sleep(LOCK_PAUSE);
+            thread::sleep(LOCK_POLL_INTERVAL);
         }
         let mut content = format!("{}\n", std::process::id()).into_bytes();
         content.extend(socket.as_os_str().as_bytes());
         content.push(b'\n');
-        // In this order: a reader never finds an empty file.
+        // In this order a reader never sees an empty file.
         file.write_all_at(&content, 0).map_err(unusable)?;
         file.set_len(content.len() as u64).map_err(unusable)?;
         Ok(DaemonLock { _file: file })
     }
 }
 
-/// The daemon that has the lock of a state directory, as the lock file describes it.
+/// The daemon that holds the lock of a state directory, as the lock file describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockHolder {
     lock: PathBuf,
     /// Not verified: see [`LockHolder::pin`].
     pub pid: Option<u32>,
-    /// Where it listens; unknown for a daemon of an earlier version.
+    /// The socket it listens on; unknown for a daemon of an earlier version.
     pub socket: Option<PathBuf>,
 }
 
-/// Which daemon has this lock; `None` if no process has it.
+/// The daemon that holds this lock; `None` if no process does.
 pub fn find_holder(path: &Path) -> io::Result<Option<LockHolder>> {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    // Shared: commands that look at the same time do not take each other for a daemon.
+    // Shared, so that concurrent commands do not take each other for a daemon.
     match retry_on_intr(|| flock(&file, FlockOperation::NonBlockingLockShared)) {
         Ok(()) => return Ok(None),
         Err(Errno::WOULDBLOCK) => {}
@@ -95,11 +95,11 @@ pub fn find_holder(path: &Path) -> io::Result<Option<LockHolder>> {
 }
 
 impl LockHolder {
-    /// The process of the daemon, if the pid in the file is that of a process that has the lock now. A
+    /// The process of the daemon, if the process with the pid in the file holds the lock now. A
     /// process that only has the pid of an earlier daemon is never returned.
     pub fn pin(&self) -> Option<HolderProcess> {
         let pid = Pid::from_raw(i32::try_from(self.pid?).ok()?)?;
-        // Before the proof: from here on the descriptor means the process that is proved below.
+        // Opened before the check, so that it refers to the process that is checked below.
         let descriptor = match pidfd_open(pid, PidfdFlags::empty()) {
             Ok(descriptor) => Some(descriptor),
             Err(Errno::NOSYS | Errno::PERM | Errno::INVAL) => None,
@@ -110,7 +110,7 @@ impl LockHolder {
     }
 }
 
-/// A process that was proved to have the lock.
+/// A process that was verified to hold the lock.
 #[derive(Debug)]
 pub struct HolderProcess {
     pid: Pid,
@@ -124,7 +124,7 @@ impl HolderProcess {
         self.pid.as_raw_pid()
     }
 
-    /// Whether it still has the lock. One that has ended does not.
+    /// Whether it still holds the lock. A process that has ended does not.
     pub fn has_lock(&self) -> bool {
         let Ok(lock) = fs::metadata(&self.lock) else { return false };
         let files = fs::read_dir(format!("/proc/{}/fd", self.pid())).into_iter().flatten();
@@ -135,7 +135,7 @@ impl HolderProcess {
         })
     }
 
-    /// Sends a signal; false if the process has ended or does not have the lock any more.
+    /// Sends a signal; `false` if the process has ended or no longer holds the lock.
     pub fn signal(&self, signal: Signal) -> bool {
         let sent = match &self.descriptor {
             Some(descriptor) => pidfd_send_signal(descriptor, signal),
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn lock_that_is_released_in_a_moment_is_waited_for_and_no_other() {
+    fn lock_that_is_released_soon_is_waited_for() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lock");
         let held = take(&path).unwrap();
@@ -172,16 +172,16 @@ mod tests {
         assert!(
             matches!(error, BootError::AlreadyRuns { pid: Some(pid), .. } if pid == std::process::id())
         );
-        let leaving = thread::spawn(move || {
-            thread::sleep(LOCK_PATIENCE / 10);
+        let releaser = thread::spawn(move || {
+            thread::sleep(LOCK_TIMEOUT / 10);
             drop(held);
         });
         take(&path).unwrap();
-        leaving.join().unwrap();
+        releaser.join().unwrap();
     }
 
     #[test]
-    fn holder_is_found_while_it_has_the_lock_and_a_reused_pid_is_not_its_process() {
+    fn holder_is_found_while_locked_and_reused_pid_is_rejected() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lock");
         assert_eq!(find_holder(&path).unwrap(), None);

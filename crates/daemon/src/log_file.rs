@@ -1,4 +1,4 @@
-//! The log file, bounded: when it is full, its content moves to a second file and it begins anew.
+//! The log file with a size limit: when it is full, its content moves to a second file.
 
 use jackfield_private_files as private_files;
 use std::{
@@ -8,11 +8,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A log and the one before it take twice this.
+/// The log and its predecessor take up to twice this.
 const LOG_BYTES_MAX: u64 = 8 << 20;
 
-/// A file that log lines are appended to. Others may append to it, too: the stderr of a daemon in the
-/// background is the same file, and stays so, because the file is emptied and not replaced.
+/// A file that log lines are appended to. Other writers may append, too: the stderr of a background
+/// daemon is the same file, which is why it is emptied and not replaced.
 #[derive(Debug)]
 pub(crate) struct LogFile {
     path: PathBuf,
@@ -20,9 +20,9 @@ pub(crate) struct LogFile {
     bytes_max: u64,
 }
 
-/// Empties a log that is full, before something else is appended to it.
+/// Empties a full log before something else is appended to it.
 pub fn limit_log(path: &Path) -> io::Result<()> {
-    LogFile::open(path)?.make_room()
+    LogFile::open(path)?.rotate_if_full()
 }
 
 impl LogFile {
@@ -39,7 +39,7 @@ impl LogFile {
         Ok(metadata.is_file() && self.bytes_max <= metadata.len())
     }
 
-    fn make_room(&mut self) -> io::Result<()> {
+    fn rotate_if_full(&mut self) -> io::Result<()> {
         if !self.is_full()? {
             return Ok(());
         }
@@ -54,8 +54,8 @@ impl LogFile {
 
 impl Write for LogFile {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        // A log that cannot be moved aside, on a full disk say, is better than no log.
-        let _stays = self.make_room();
+        // A log that cannot be moved, for example on a full disk, is better than no log.
+        let _ignored = self.rotate_if_full();
         self.file.write(line)
     }
 

@@ -1,6 +1,6 @@
-//! Warnings and errors that repeat: the first ones of a kind are written, the others are counted, and the
-//! count is written every few seconds. A client that has shown no token can cause warnings, and must not
-//! be able to fill the disk with them.
+//! Limits repeated warnings and errors: the first ones of a kind are written, the others are
+//! counted, and the count is written every few seconds. Unauthenticated clients can cause warnings
+//! and must not be able to fill the disk with them.
 
 use std::{
     collections::HashMap,
@@ -20,63 +20,64 @@ use tracing_subscriber::layer::{Context, Filter};
 /// Lines of one kind that are written within [`WINDOW`].
 const LINES_MAX: u32 = 10;
 const WINDOW: Duration = Duration::from_secs(5);
-/// How much of a message stands beside its count.
+/// The length of the message beside a count.
 const MESSAGE_CHARS_MAX: usize = 200;
-/// The target of lines that tell a count: these are never left out.
+/// The target of lines with counts, which are never suppressed.
 const COUNT_TARGET: &str = "jackfield_daemon::log_repeats::count";
 
-/// Messages of one statement that are kinds of their own. Those beyond are one kind together, because a peer
-/// could write messages that are all different.
+/// Messages of one statement that are kinds of their own. Further messages share one kind, because
+/// a peer could create messages that are all different.
 const MESSAGES_MAX: usize = 16;
 
-/// A filter of log lines. Lines that are written by the same statement with the same message are of one kind.
+/// A filter of log lines. Lines of the same statement with the same message are of one kind.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct RepeatLimit(Arc<Mutex<Kinds>>);
+pub(crate) struct RepeatLimit(Arc<Mutex<LineKinds>>);
 
 #[derive(Debug, Default)]
-struct Kinds {
-    by_message: HashMap<(Identifier, String), Kind>,
+struct LineKinds {
+    by_message: HashMap<(Identifier, String), LineKind>,
     /// Whether a thread will write the counts.
     is_reported: bool,
 }
 
 #[derive(Debug)]
-struct Kind {
+struct LineKind {
     since: Instant,
     lines: u32,
-    left_out: u64,
-    /// Of the first line that was left out.
+    suppressed: u64,
+    /// The message of the first suppressed line.
     example: String,
 }
 
-/// How many lines were left out, and the message of the first of them.
+/// The number of suppressed lines, and the message of the first of them.
 #[derive(Debug, PartialEq, Eq)]
-struct LeftOut(u64, String);
+struct SuppressedLines(u64, String);
 
-impl Kinds {
-    /// Whether a line is written; otherwise it is counted.
+impl LineKinds {
+    /// Returns whether a line is written; otherwise it is counted.
     fn admit(&mut self, id: Identifier, now: Instant, message: String) -> bool {
-        let begun = || Kind { since: now, lines: 0, left_out: 0, example: String::new() };
+        let new_kind = || LineKind { since: now, lines: 0, suppressed: 0, example: String::new() };
         let mut key = (id, message.clone());
         if MESSAGES_MAX <= self.messages_of(&key.0) && !self.by_message.contains_key(&key) {
-            let is_current = |it: &Kind| 0 < it.left_out || now.duration_since(it.since) < WINDOW;
+            let is_current =
+                |it: &LineKind| 0 < it.suppressed || now.duration_since(it.since) < WINDOW;
             self.by_message.retain(|_, kind| is_current(kind));
             if MESSAGES_MAX <= self.messages_of(&key.0) {
                 key.1.clear();
             }
         }
-        let kind = self.by_message.entry(key).or_insert_with(begun);
-        if kind.left_out == 0 && WINDOW <= now.duration_since(kind.since) {
-            *kind = begun();
+        let kind = self.by_message.entry(key).or_insert_with(new_kind);
+        if kind.suppressed == 0 && WINDOW <= now.duration_since(kind.since) {
+            *kind = new_kind();
         }
         if kind.lines < LINES_MAX {
             kind.lines += 1;
             return true;
         }
-        if kind.left_out == 0 {
+        if kind.suppressed == 0 {
             kind.example = message;
         }
-        kind.left_out += 1;
+        kind.suppressed += 1;
         false
     }
 
@@ -84,14 +85,14 @@ impl Kinds {
         self.by_message.keys().filter(|it| it.0 == *id).count()
     }
 
-    /// Takes all counts. A kind that goes on is only counted from now on; one that has paused is written
-    /// again.
-    fn take_left_out(&mut self, now: Instant) -> Vec<LeftOut> {
+    /// Takes all counts. A kind that continues is only counted from now on; one that has paused is
+    /// written again.
+    fn take_suppressed(&mut self, now: Instant) -> Vec<SuppressedLines> {
         let mut taken = Vec::new();
         self.by_message.retain(|_, kind| {
-            if 0 < kind.left_out {
+            if 0 < kind.suppressed {
                 let example = std::mem::take(&mut kind.example);
-                taken.push(LeftOut(std::mem::take(&mut kind.left_out), example));
+                taken.push(SuppressedLines(std::mem::take(&mut kind.suppressed), example));
                 kind.since = now;
                 return true;
             }
@@ -102,33 +103,33 @@ impl Kinds {
 }
 
 impl RepeatLimit {
-    fn kinds(&self) -> MutexGuard<'_, Kinds> {
+    fn kinds(&self) -> MutexGuard<'_, LineKinds> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn start_reports(&self, kinds: &mut Kinds) {
+    fn start_reports(&self, kinds: &mut LineKinds) {
         if !kinds.is_reported {
             let this = self.clone();
             let thread = thread::Builder::new().name("log counts".into());
-            // Where no thread can be had the next line tries again.
+            // If no thread can be started, the next line tries again.
             kinds.is_reported = thread.spawn(move || this.report()).is_ok();
         }
     }
 
-    /// Writes the counts until nothing was left out for a while.
+    /// Writes the counts until no line was suppressed for a while.
     fn report(&self) {
         loop {
             thread::sleep(WINDOW);
             let taken = {
                 let mut kinds = self.kinds();
-                let taken = kinds.take_left_out(Instant::now());
+                let taken = kinds.take_suppressed(Instant::now());
                 kinds.is_reported = !taken.is_empty();
                 taken
             };
             if taken.is_empty() {
                 return;
             }
-            for LeftOut(count, message) in taken {
+            for SuppressedLines(count, message) in taken {
                 let seconds = WINDOW.as_secs();
                 tracing::warn!(target: COUNT_TARGET, "{count} more like this within {seconds} s: {message}");
             }
@@ -147,7 +148,8 @@ impl<S> Filter<S> for RepeatLimit {
             return true;
         }
         let mut kinds = self.kinds();
-        let is_written = kinds.admit(metadata.callsite(), Instant::now(), Message::of(event));
+        let is_written =
+            kinds.admit(metadata.callsite(), Instant::now(), MessageVisitor::of(event));
         if !is_written {
             self.start_reports(&mut kinds);
         }
@@ -161,17 +163,17 @@ impl<S> Filter<S> for RepeatLimit {
 
 /// The message of a line, without its other fields.
 #[derive(Default)]
-struct Message(String);
+struct MessageVisitor(String);
 
-impl Message {
+impl MessageVisitor {
     fn of(event: &Event<'_>) -> String {
-        let mut message = Message::default();
+        let mut message = MessageVisitor::default();
         event.record(&mut message);
         message.0.chars().take(MESSAGE_CHARS_MAX).collect()
     }
 }
 
-impl Visit for Message {
+impl Visit for MessageVisitor {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         if field.name() == "message" {
             self.0 = format!("{value:?}");
@@ -186,9 +188,9 @@ mod tests {
     use tracing_subscriber::{Layer as _, layer::SubscriberExt as _};
 
     #[derive(Clone, Default)]
-    struct Written(Arc<Mutex<Vec<u8>>>);
+    struct LogBuffer(Arc<Mutex<Vec<u8>>>);
 
-    impl Write for Written {
+    impl Write for LogBuffer {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
             self.0.lock().unwrap().write(bytes)
         }
@@ -198,12 +200,12 @@ mod tests {
         }
     }
 
-    /// A statement that is not run.
-    struct Statement;
+    /// A statement that is never executed.
+    struct TestCallsite;
 
-    static STATEMENT: Statement = Statement;
+    static STATEMENT: TestCallsite = TestCallsite;
 
-    impl tracing::Callsite for Statement {
+    impl tracing::Callsite for TestCallsite {
         fn set_interest(&self, _: tracing::subscriber::Interest) {}
 
         fn metadata(&self) -> &Metadata<'_> {
@@ -212,28 +214,31 @@ mod tests {
     }
 
     #[test]
-    fn first_lines_are_written_then_only_counts_and_after_a_pause_lines_again() {
+    fn repeated_lines_are_counted_and_written_again_after_a_pause() {
         let (id, start) = (Identifier(&STATEMENT), Instant::now());
-        let mut kinds = Kinds::default();
-        let admit = |kinds: &mut Kinds, times: usize, at: Duration| {
+        let mut kinds = LineKinds::default();
+        let admit = |kinds: &mut LineKinds, times: usize, at: Duration| {
             let one = |_| kinds.admit(id.clone(), start + at, "refused".to_owned());
             (0..times).map(one).filter(|it| *it).count()
         };
         let written = LINES_MAX as usize;
         assert_eq!(admit(&mut kinds, 1_000, Duration::ZERO), written);
-        let count = LeftOut(1_000 - u64::from(LINES_MAX), "refused".to_owned());
-        assert_eq!(kinds.take_left_out(start + WINDOW), [count]);
+        let count = SuppressedLines(1_000 - u64::from(LINES_MAX), "refused".to_owned());
+        assert_eq!(kinds.take_suppressed(start + WINDOW), [count]);
         assert_eq!(admit(&mut kinds, 7, WINDOW), 0, "it goes on");
-        assert_eq!(kinds.take_left_out(start + 2 * WINDOW), [LeftOut(7, "refused".to_owned())]);
-        assert!(kinds.take_left_out(start + 3 * WINDOW).is_empty());
+        assert_eq!(
+            kinds.take_suppressed(start + 2 * WINDOW),
+            [SuppressedLines(7, "refused".to_owned())]
+        );
+        assert!(kinds.take_suppressed(start + 3 * WINDOW).is_empty());
         assert_eq!(admit(&mut kinds, 3, 3 * WINDOW), 3, "it had paused");
         assert_eq!(admit(&mut kinds, 1_000, 4 * WINDOW), written, "a window of its own");
     }
 
     #[test]
-    fn messages_of_one_statement_are_limited_each_and_too_many_of_them_together() {
+    fn messages_of_one_statement_are_limited_separately_up_to_a_maximum() {
         let (id, now) = (Identifier(&STATEMENT), Instant::now());
-        let mut kinds = Kinds::default();
+        let mut kinds = LineKinds::default();
         let admitted =
             (0..1_000).filter(|it| kinds.admit(id.clone(), now, format!("message {it}")));
         assert_eq!(admitted.count(), MESSAGES_MAX + LINES_MAX as usize);
@@ -242,8 +247,8 @@ mod tests {
     }
 
     #[test]
-    fn only_warnings_and_errors_of_the_same_statement_are_left_out() {
-        let written = Written::default();
+    fn only_warnings_and_errors_of_the_same_statement_are_suppressed() {
+        let written = LogBuffer::default();
         let writer = written.clone();
         let lines = tracing_subscriber::fmt::layer().with_writer(move || writer.clone());
         let lines = tracing_subscriber::registry().with(lines.with_filter(RepeatLimit::default()));

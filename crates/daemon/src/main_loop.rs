@@ -1,16 +1,16 @@
-//! The one loop: take what there is, let the hub think, carry out what it asks, write it down, send.
+//! The loop: receive inputs, run the hub, carry out its outputs, append to the journal, flush.
 
 use crate::{
     clock,
-    effects::{Effects, FOR_THE_HUB},
-    fleet::Call,
+    effects::{Effects, HUB_READ_TOKEN},
+    fleet::FleetCall,
     freed_memory::FreedMemory,
-    metrics::{Scrape, Snapshot},
-    notify::Notify,
+    metrics::{MetricsSnapshot, SnapshotRequest},
+    notify::Notifier,
     peers,
-    pressure::Gauge,
-    recorder::Recorder,
-    rulebook::Rulebook,
+    policy_store::PolicyStore,
+    pressure::PressureMonitor,
+    recorder::InputRecorder,
     served::{self, TerminalId},
     service_manager::ServiceManager,
     signals::DaemonSignal,
@@ -28,87 +28,87 @@ use std::{
 };
 use tokio::sync::mpsc::{Receiver, Sender};
 
-/// Mailbox messages taken in one go before everything is written down and sent: bounds how long a
-/// flood on one edge can keep the others waiting.
+/// Messages that are handled before everything is appended and flushed: bounds how long a flood on
+/// one connection delays the others.
 const BATCH_MAX: usize = 128;
 
-/// One bounded mailbox per edge.
-pub(crate) struct Mailboxes {
+/// One bounded channel per source.
+pub(crate) struct LoopReceivers {
     pub(crate) journal: Receiver<JournalCompletion>,
     pub(crate) agents: Receiver<(AgentId, AgentEvent)>,
     pub(crate) clients: Receiver<(ConnId, ClientEvent)>,
-    pub(crate) served: Receiver<served::Done>,
+    pub(crate) served: Receiver<served::CompletedJob>,
     pub(crate) terminals: Receiver<(TerminalId, AgentEvent)>,
     pub(crate) accepted: Receiver<ClientStream>,
-    pub(crate) scrapes: Receiver<Scrape>,
+    pub(crate) snapshot_requests: Receiver<SnapshotRequest>,
     pub(crate) signals: Receiver<DaemonSignal>,
-    /// Where this daemon is one of many.
-    pub(crate) fleet: Receiver<Call>,
+    /// Calls of the fleet, if this daemon is a member.
+    pub(crate) fleet: Receiver<FleetCall>,
 }
 
 pub(crate) struct MainLoop {
     pub(crate) hub: Hub,
     pub(crate) effects: Effects,
-    pub(crate) rulebook: Rulebook,
-    pub(crate) recorder: Recorder,
-    pub(crate) notify: Notify,
+    pub(crate) policy_store: PolicyStore,
+    pub(crate) recorder: InputRecorder,
+    pub(crate) notifier: Notifier,
     pub(crate) manager: ServiceManager,
     pub(crate) client_events: Sender<(ConnId, ClientEvent)>,
     pub(crate) next_conn: u64,
-    /// Ends by itself when nothing was alive for this long.
+    /// The daemon stops when it was idle for this long.
     pub(crate) idle_after: Option<Duration>,
-    pub(crate) gauge: Gauge,
+    pub(crate) pressure_monitor: PressureMonitor,
     pub(crate) freed_memory: FreedMemory,
-    /// How often it was asked to stop by signal.
+    /// Number of stop signals received.
     pub(crate) signals: u32,
     pub(crate) patience: Patience,
 }
 
-/// What the loop woke up for.
-enum Woken {
+/// Why the loop woke up.
+enum LoopEvent {
     Journal(JournalCompletion),
     Agent(AgentId, AgentEvent),
     Client(ConnId, ClientEvent),
-    Served(served::Done),
+    Served(served::CompletedJob),
     Terminal(TerminalId, AgentEvent),
     Accepted(ClientStream),
-    Scrape(Scrape),
+    Snapshot(SnapshotRequest),
     Signal(DaemonSignal),
-    Fleet(Call),
+    Fleet(FleetCall),
     Tick,
-    /// What was gathered may be written.
-    Rested,
-    Look,
+    /// Pending batches may be written.
+    BatchReady,
+    CheckPressure,
     Idle,
 }
 
 impl MainLoop {
-    /// Runs until the hub has stopped and every process is gone.
-    pub(crate) async fn run(mut self, mut mail: Mailboxes) {
-        self.settle();
-        while !self.is_over() {
-            let woken = self.next(&mut mail).await;
-            self.take(woken);
+    /// Runs until the hub has stopped and every process has ended.
+    pub(crate) async fn run(mut self, mut receivers: LoopReceivers) {
+        self.flush_all();
+        while !self.is_stopped() {
+            let event = self.next_event(&mut receivers).await;
+            self.handle_event(event);
             for _ in 0..BATCH_MAX {
-                match more(&mut mail) {
-                    Some(woken) => self.take(woken),
+                match try_next_event(&mut receivers) {
+                    Some(event) => self.handle_event(event),
                     None => break,
                 }
             }
-            self.settle();
+            self.flush_all();
         }
         for (_, mut conn) in std::mem::take(&mut self.effects.conns) {
             conn.flush();
             conn.close_after_flush();
         }
-        // Answers of the journal that come now are for nobody, and must not wait to be taken.
-        drop(mail);
-        self.effects.port.stop();
-        self.notify.finish().await;
+        // Late completions of the journal have no receiver, and the journal must not wait for one.
+        drop(receivers);
+        self.effects.journal_port.stop();
+        self.notifier.finish().await;
     }
 
-    /// The hub has written everything, and no process of ours is left.
-    fn is_over(&self) -> bool {
+    /// The hub has written everything, and no process is left.
+    fn is_stopped(&self) -> bool {
         self.effects.stopped && self.has_no_process()
     }
 
@@ -116,76 +116,79 @@ impl MainLoop {
         self.effects.agents.is_empty() && self.effects.served.is_over()
     }
 
-    async fn next(&mut self, mail: &mut Mailboxes) -> Woken {
+    async fn next_event(&mut self, receivers: &mut LoopReceivers) -> LoopEvent {
         let timeout = self.hub.poll_timeout().map(clock::until);
         let idle = self.idle_after.filter(|_| self.hub.is_idle() && self.has_no_process());
-        let rest = self.effects.chunks.next_wake().map(|it| it.duration_since(Instant::now()));
-        let look = (!self.effects.agents.is_empty()).then(|| self.gauge.pause());
+        let batch_delay =
+            self.effects.append_queue.next_wait_end().map(|it| it.duration_since(Instant::now()));
+        let pressure_delay =
+            (!self.effects.agents.is_empty()).then(|| self.pressure_monitor.until_next_read());
         let since = Instant::now();
-        // What is already durable is heard before anything new is taken in.
-        let woken = tokio::select! {
+        // Durable events are delivered before new input is accepted.
+        let event = tokio::select! {
             biased;
-            Some(done) = mail.journal.recv() => Woken::Journal(done),
-            Some((agent, event)) = mail.agents.recv() => Woken::Agent(agent, event),
-            Some((conn, event)) = mail.clients.recv() => Woken::Client(conn, event),
-            Some(done) = mail.served.recv() => Woken::Served(done),
-            Some((id, event)) = mail.terminals.recv() => Woken::Terminal(id, event),
-            Some(accepted) = mail.accepted.recv() => Woken::Accepted(accepted),
-            Some(scrape) = mail.scrapes.recv() => Woken::Scrape(scrape),
-            Some(signal) = mail.signals.recv() => Woken::Signal(signal),
-            Some(call) = mail.fleet.recv() => Woken::Fleet(call),
-            () = elapsed(timeout) => Woken::Tick,
-            () = elapsed(rest) => Woken::Rested,
-            () = elapsed(idle) => Woken::Idle,
-            () = elapsed(look) => Woken::Look,
-            never = stay_awake(self.patience, since) => match never {},
+            Some(done) = receivers.journal.recv() => LoopEvent::Journal(done),
+            Some((agent, event)) = receivers.agents.recv() => LoopEvent::Agent(agent, event),
+            Some((conn, event)) = receivers.clients.recv() => LoopEvent::Client(conn, event),
+            Some(done) = receivers.served.recv() => LoopEvent::Served(done),
+            Some((id, event)) = receivers.terminals.recv() => LoopEvent::Terminal(id, event),
+            Some(accepted) = receivers.accepted.recv() => LoopEvent::Accepted(accepted),
+            Some(request) = receivers.snapshot_requests.recv() => LoopEvent::Snapshot(request),
+            Some(signal) = receivers.signals.recv() => LoopEvent::Signal(signal),
+            Some(call) = receivers.fleet.recv() => LoopEvent::Fleet(call),
+            () = sleep_for(timeout) => LoopEvent::Tick,
+            () = sleep_for(batch_delay) => LoopEvent::BatchReady,
+            () = sleep_for(idle) => LoopEvent::Idle,
+            () = sleep_for(pressure_delay) => LoopEvent::CheckPressure,
+            never = poll_while_useful(self.patience, since) => match never {},
         };
         self.patience.learn(since.elapsed());
-        woken
+        event
     }
 
-    fn take(&mut self, woken: Woken) {
-        match woken {
-            Woken::Journal(done) => {
-                self.effects.on_done(done);
+    fn handle_event(&mut self, event: LoopEvent) {
+        match event {
+            LoopEvent::Journal(done) => {
+                self.effects.on_journal_completion(done);
                 self.feed_all();
             }
-            Woken::Agent(agent, event) => self.on_agent(agent, event),
-            Woken::Client(conn, event) => self.on_client(conn, event),
-            Woken::Served(done) => {
+            LoopEvent::Agent(agent, event) => self.on_agent(agent, event),
+            LoopEvent::Client(conn, event) => self.on_client(conn, event),
+            LoopEvent::Served(done) => {
                 let answer = self.effects.served.on_done(done);
-                self.effects.answer_served(answer);
+                self.effects.add_served_inputs(answer);
                 self.feed_all();
             }
-            Woken::Terminal(id, event) => {
+            LoopEvent::Terminal(id, event) => {
                 let answers = self.effects.served.on_terminal(id, event);
-                self.effects.answer_served(answers);
+                self.effects.add_served_inputs(answers);
                 self.feed_all();
             }
-            Woken::Accepted(accepted) => self.on_accepted(accepted),
-            Woken::Scrape(scrape) => {
-                let snapshot = Snapshot::new(self.hub.gauges(), &self.effects.meters);
-                // Whoever asked may have left.
-                let _unheard = scrape.send(snapshot);
+            LoopEvent::Accepted(accepted) => self.on_accepted(accepted),
+            LoopEvent::Snapshot(request) => {
+                let snapshot = MetricsSnapshot::new(self.hub.gauges(), &self.effects.counters);
+                // The requester may be gone.
+                let _ignored = request.send(snapshot);
             }
-            Woken::Signal(DaemonSignal::Stop) => self.on_stop_signal(),
-            Woken::Signal(DaemonSignal::Reload) => self.reload(),
-            Woken::Fleet(call) => self.on_call(call),
-            Woken::Tick => self.feed(Input::Tick),
-            Woken::Rested => {}
-            Woken::Look => {
-                if self.gauge.is_high() {
+            LoopEvent::Signal(DaemonSignal::Stop) => self.on_stop_signal(),
+            LoopEvent::Signal(DaemonSignal::Reload) => self.reload(),
+            LoopEvent::Fleet(call) => self.on_call(call),
+            LoopEvent::Tick => self.feed(Input::Tick),
+            LoopEvent::BatchReady => {}
+            LoopEvent::CheckPressure => {
+                if self.pressure_monitor.is_high() {
                     self.feed(Input::Pressure);
                 }
             }
-            Woken::Idle => {
-                tracing::info!("nothing was alive for a while; the daemon ends");
+            LoopEvent::Idle => {
+                tracing::info!("idle timeout reached; stopping");
                 self.feed(Input::Stop);
             }
         }
     }
 
-    /// Once is polite, twice kills the agents, three times does not even wait for the journal.
+    /// The first signal stops gracefully, the second one kills the agents, the third one does not
+    /// wait for the journal.
     fn on_stop_signal(&mut self) {
         self.signals += 1;
         self.feed(Input::Stop);
@@ -203,34 +206,34 @@ impl MainLoop {
     fn on_agent(&mut self, agent: AgentId, event: AgentEvent) {
         match event {
             AgentEvent::Started { pid } => {
-                self.effects.meters.on_started(agent);
+                self.effects.counters.on_started(agent);
                 self.feed(Input::AgentStarted { agent, pid });
             }
             AgentEvent::Frames(frames) => {
                 let now = clock::now();
                 for frame in frames {
                     if frame.kind() == Kind::Request {
-                        self.refresh_rules(agent);
+                        self.refresh_policies(agent);
                     }
                     self.feed_at(now, Input::AgentSpoke { agent, frame });
                 }
             }
             AgentEvent::Oversized(line) => {
-                tracing::warn!(%agent, size = line.size, limit = line.limit, "a message is too large");
+                tracing::warn!(%agent, size = line.size, limit = line.limit, "message of agent exceeds the limit");
                 self.feed(Input::AgentSentOversized { agent, line });
             }
             AgentEvent::Noise(noise) => {
-                tracing::debug!(%agent, lines = noise.lines, first = noise.first, "not protocol");
+                tracing::debug!(%agent, lines = noise.lines, first = noise.first, "agent wrote lines that are not messages");
             }
-            // Lines are what adapters hear, and bytes come from terminals; agents speak frames.
+            // Adapters use lines and terminals use bytes; agents send frames.
             AgentEvent::Wrote { .. } | AgentEvent::Lines(_) | AgentEvent::Output(_) => {}
             AgentEvent::Gone(exit) => {
                 self.effects.served.on_gone(agent);
-                self.feed(Input::AgentGone { agent, exit: in_words(exit) });
+                self.feed(Input::AgentGone { agent, exit: to_exit(exit) });
             }
             AgentEvent::Swept { survivors } => {
                 if !survivors.is_empty() {
-                    tracing::error!(%agent, ?survivors, "processes could not be ended");
+                    tracing::error!(%agent, ?survivors, "failed to end processes of agent");
                 }
                 self.effects.agents.remove(&agent);
             }
@@ -258,9 +261,9 @@ impl MainLoop {
         }
     }
 
-    /// What an agent asks for is judged by the rules as their files are now.
-    fn refresh_rules(&mut self, agent: AgentId) {
-        if let Some(policies) = self.rulebook.refresh(self.hub.folders_of(agent)) {
+    /// Requests of an agent are judged by the current policy files.
+    fn refresh_policies(&mut self, agent: AgentId) {
+        if let Some(policies) = self.policy_store.refresh(self.hub.folders_of(agent)) {
             self.feed(Input::PolicyChanged { policies });
         }
     }
@@ -269,7 +272,7 @@ impl MainLoop {
         self.open_client(stream, FRAME_BYTES_MAX);
     }
 
-    /// A client of a gateway, which has added to what the client sent.
+    /// A client of a gateway; the gateway adds members to frames.
     pub(crate) fn on_host_conn(&mut self, stream: ClientStream) {
         self.open_client(stream, FRAME_BYTES_MAX + FRAME_ROOM_BYTES);
     }
@@ -277,7 +280,7 @@ impl MainLoop {
     fn open_client(&mut self, stream: ClientStream, frame_bytes_max: usize) {
         self.next_conn += 1;
         let conn = ConnId(self.next_conn);
-        let peer = peers::identify(&stream, &self.effects.ground);
+        let peer = peers::identify_peer(&stream, &self.effects.spawn_context);
         let events = self.client_events.clone();
         let handle = jackfield_transport::open_connection(stream, conn, events, frame_bytes_max);
         self.effects.conns.insert(conn, handle);
@@ -301,7 +304,7 @@ impl MainLoop {
     fn drain(&mut self) {
         while let Some(output) = self.hub.poll_output() {
             if let Output::Note(note) = &output {
-                self.notify.on_note(note, &self.hub);
+                self.notifier.on_note(note, &self.hub);
             }
             self.effects.carry_out(output);
         }
@@ -313,12 +316,12 @@ impl MainLoop {
         }
     }
 
-    /// Writes down what was appended and sends what may be heard, until there is nothing more to do.
-    fn settle(&mut self) {
+    /// Appends and flushes until no inputs are left.
+    fn flush_all(&mut self) {
         self.drain();
         loop {
             self.feed_all();
-            self.effects.append();
+            self.effects.append_batches();
             if !self.effects.inputs.is_empty() {
                 continue;
             }
@@ -327,41 +330,41 @@ impl MainLoop {
                 break;
             }
         }
-        if std::mem::take(&mut self.effects.stop_asked) {
+        if std::mem::take(&mut self.effects.stop_requested) {
             self.feed(Input::Stop);
-            self.settle();
+            self.flush_all();
         }
     }
 }
 
-/// Whatever else is there already, in the same order of importance.
-fn more(mail: &mut Mailboxes) -> Option<Woken> {
-    if let Ok(done) = mail.journal.try_recv() {
-        return Some(Woken::Journal(done));
+/// The next event that is already there, by priority.
+fn try_next_event(receivers: &mut LoopReceivers) -> Option<LoopEvent> {
+    if let Ok(done) = receivers.journal.try_recv() {
+        return Some(LoopEvent::Journal(done));
     }
-    if let Ok((agent, event)) = mail.agents.try_recv() {
-        return Some(Woken::Agent(agent, event));
+    if let Ok((agent, event)) = receivers.agents.try_recv() {
+        return Some(LoopEvent::Agent(agent, event));
     }
-    mail.clients.try_recv().ok().map(|(conn, event)| Woken::Client(conn, event))
+    receivers.clients.try_recv().ok().map(|(conn, event)| LoopEvent::Client(conn, event))
 }
 
-/// Keeps the loop from sleeping while looking may pay: the runtime looks for news and comes back.
-async fn stay_awake(patience: Patience, since: Instant) -> Infallible {
+/// Polls instead of sleeping for as long as that was useful lately.
+async fn poll_while_useful(patience: Patience, since: Instant) -> Infallible {
     while patience.lasts(since.elapsed()) {
         tokio::task::yield_now().await;
     }
     pending().await
 }
 
-async fn elapsed(timeout: Option<Duration>) {
+async fn sleep_for(timeout: Option<Duration>) {
     match timeout {
         Some(timeout) => tokio::time::sleep(timeout).await,
         None => pending().await,
     }
 }
 
-/// What the journal read, as events; a line nobody can read is a failed read, never a hole.
-pub(crate) fn read_answer(
+/// Decodes what the journal read; an invalid line fails the read, since events must not be skipped.
+pub(crate) fn to_read_input(
     token: u64,
     session: SessionId,
     after: u64,
@@ -370,11 +373,11 @@ pub(crate) fn read_answer(
     let (conn, after) = (ConnId(token), Seq(after));
     let events = lines.iter().map(|it| SessionEvent::decode(Seq(it.seq), &it.line));
     match events.collect::<Result<Vec<_>, _>>() {
-        Ok(events) if token == FOR_THE_HUB => Input::Recalled { session, after, events },
+        Ok(events) if token == HUB_READ_TOKEN => Input::Recalled { session, after, events },
         Ok(events) => Input::Read { conn, session, after, events },
         Err(error) => {
-            tracing::error!(%session, after = after.0, why = error.why, "an event cannot be read");
-            if token == FOR_THE_HUB {
+            tracing::error!(%session, after = after.0, why = error.why, "failed to decode event");
+            if token == HUB_READ_TOKEN {
                 return Input::RecallFailed { session, why: error.why };
             }
             Input::ReadFailed { conn, session, after, why: error.why, damaged: true }
@@ -382,7 +385,7 @@ pub(crate) fn read_answer(
     }
 }
 
-fn in_words(exit: jackfield_agents::AgentExit) -> Exit {
+fn to_exit(exit: jackfield_agents::AgentExit) -> Exit {
     let status = match (&exit.failed_to_start, exit.code, exit.signal) {
         (Some(why), _, _) => why.clone(),
         (None, Some(code), _) => format!("exit status {code}"),

@@ -1,5 +1,5 @@
-//! Log lines: the hub does not log, so what it notes becomes a line here, and nowhere else. Whatever
-//! a line was made of, secrets are taken out before it is written, and lines that repeat are counted.
+//! Log lines. The hub itself does not log; its notes are logged here. Secrets are redacted from all
+//! lines, and repeated lines are counted.
 
 use crate::{log_file::LogFile, log_repeats::RepeatLimit};
 use jackfield_hub::Note;
@@ -25,14 +25,14 @@ pub enum LogTarget {
     Nowhere,
 }
 
-/// Starts logging; `level` is a filter as in `info` or `jackfield=debug`.
-pub fn start(target: &LogTarget, level: &str) -> io::Result<()> {
+/// Starts logging; `level` is a filter such as `info` or `jackfield=debug`.
+pub fn start_log(target: &LogTarget, level: &str) -> io::Result<()> {
     let filter = EnvFilter::try_new(level).unwrap_or_else(|_| EnvFilter::new("info"));
     // A second start in one process keeps the first logger: tests run many hubs.
-    let _kept = match target {
+    let _ignored = match target {
         LogTarget::Nowhere => Ok(()),
-        LogTarget::Stderr => install(filter, || Veiled(io::stderr())),
-        LogTarget::File(path) => install(filter, Mutex::new(Veiled(LogFile::open(path)?))),
+        LogTarget::Stderr => install(filter, || RedactingWriter(io::stderr())),
+        LogTarget::File(path) => install(filter, Mutex::new(RedactingWriter(LogFile::open(path)?))),
     };
     Ok(())
 }
@@ -46,10 +46,10 @@ where
     tracing_subscriber::registry().with(lines).try_init()
 }
 
-/// Lines go through it, one at a time: that is how the logger writes.
-struct Veiled<W>(W);
+/// Redacts secrets. The logger writes one line per call.
+struct RedactingWriter<W>(W);
 
-impl<W: Write> Write for Veiled<W> {
+impl<W: Write> Write for RedactingWriter<W> {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(line);
         self.0.write_all(redact::text(&text).as_bytes())?;
@@ -61,7 +61,7 @@ impl<W: Write> Write for Veiled<W> {
     }
 }
 
-pub(crate) fn note(note: &Note) {
+pub(crate) fn log_note(note: &Note) {
     match note {
         Note::SessionOpened { session, agent } => {
             tracing::info!(%session, %agent, "session opened");
@@ -71,7 +71,7 @@ pub(crate) fn note(note: &Note) {
         }
         Note::SessionForked { session, from } => tracing::info!(%session, %from, "session forked"),
         Note::SessionFenced { session, held } => {
-            tracing::error!(%session, held, "another hub writes to this session; it is no longer served here");
+            tracing::error!(%session, held, "another hub writes to this session; releasing it");
         }
         Note::SessionDeleted { session } => tracing::info!(%session, "session deleted"),
         Note::SessionImported { session, events } => {
@@ -80,47 +80,44 @@ pub(crate) fn note(note: &Note) {
         Note::SessionAdopted { session, from } => {
             tracing::info!(%session, from = from.as_deref(), "session adopted");
         }
-        Note::SessionLetGo { session } => tracing::info!(%session, "session let go"),
+        Note::SessionLetGo { session } => tracing::info!(%session, "session released"),
         Note::TurnStarted { session, turn } => tracing::debug!(%session, turn, "turn started"),
         Note::TurnEnded { session, turn, how, .. } => {
             tracing::debug!(%session, turn, how, "turn ended");
         }
         Note::AskOpened { session, ask, .. } => {
-            tracing::debug!(%session, ask, "an ask waits for a person");
+            tracing::debug!(%session, ask, "request to the user opened");
         }
         Note::ClientBehind { session, conn } => {
-            tracing::debug!(%session, %conn, "client is behind; it reads the journal");
+            tracing::debug!(%session, %conn, "client fell behind; it reads the journal");
         }
         Note::AppendRetried { session, held, why } => {
-            tracing::error!(%session, held, why, "the journal could not append; trying again");
+            tracing::error!(%session, held, why, "failed to append to the journal; retrying");
         }
         Note::StorageFailing { problem, error, way_out } => {
             tracing::error!(
                 problem,
                 error,
                 way_out,
-                "the journal cannot be written; events wait in memory"
+                "failed to write the journal; keeping events in memory"
             );
         }
         Note::StorageRecovered { after_ms } => {
-            tracing::warn!(
-                after_ms,
-                "the journal can be written again; nothing that waited was lost"
-            );
+            tracing::warn!(after_ms, "the journal is writable again; no events were lost");
         }
         Note::EventsUnwritten { events } => {
-            tracing::error!(events, "stopped without writing these events: they are lost");
+            tracing::error!(events, "stopped without writing these events; they are lost");
         }
         Note::AgentEnded { agent, status } => tracing::info!(%agent, status, "agent ended"),
         Note::FellBack { agent, instead, why } => {
-            tracing::warn!(agent, instead, why, "an agent cannot be had, and another is used");
+            tracing::warn!(agent, instead, why, "agent is not available; using its fallback");
         }
         Note::OperationRefused { conn, operation, by, peer } => {
             let (pid, exe) = (peer.pid, peer.exe.as_deref());
-            tracing::warn!(%conn, operation, %by, pid, exe, place = ?peer.place, "refused what only the operator may do: the client is below an agent, or may be");
+            tracing::warn!(%conn, operation, %by, pid, exe, place = ?peer.place, "refused an operation that only the operator may perform, because the client may have been started by an agent");
         }
         Note::Unclaimed { agent } => {
-            tracing::warn!(%agent, "an agent that serves several sessions spoke in one that is none of them");
+            tracing::warn!(%agent, "agent sent a message for a session that it does not serve");
         }
     }
 }
@@ -131,9 +128,9 @@ mod tests {
     use std::sync::Arc;
 
     #[derive(Clone, Default)]
-    struct Kept(Arc<Mutex<Vec<u8>>>);
+    struct LogBuffer(Arc<Mutex<Vec<u8>>>);
 
-    impl Write for Kept {
+    impl Write for LogBuffer {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.lock().unwrap().write(bytes)
         }
@@ -144,18 +141,18 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_in_a_field_of_any_kind_is_not_written() {
-        let kept = Kept::default();
-        let writer = kept.clone();
+    fn secrets_in_any_field_are_redacted() {
+        let buffer = LogBuffer::default();
+        let writer = buffer.clone();
         let lines = tracing_subscriber::fmt()
             .with_ansi(false)
-            .with_writer(move || Veiled(writer.clone()))
+            .with_writer(move || RedactingWriter(writer.clone()))
             .finish();
         tracing::subscriber::with_default(lines, || {
             let key = "sk-ant-api03-0123456789abcdef";
             tracing::info!(session = "s-7f3abcdefghi", why = key, said = ?[key], "said {key}");
         });
-        let written = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
+        let written = String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap();
         assert!(!written.contains("0123456789"), "{written}");
         assert_eq!(written.matches("***").count(), 3, "{written}");
         assert!(written.contains("s-7f3abcdefghi") && written.ends_with('\n'), "{written}");

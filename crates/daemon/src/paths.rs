@@ -1,4 +1,5 @@
-//! Where things are kept: configuration, state (journal, ledger, log) and the running daemon's socket.
+//! File locations: configuration, state (journal, ledger, log) and the socket of the running
+//! daemon.
 
 use jackfield_private_files as private_files;
 use std::{
@@ -6,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The three directories of one Jackfield.
+/// The directories of one Jackfield installation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Paths {
     pub config: PathBuf,
@@ -38,7 +39,7 @@ impl Paths {
         Paths { config, state, runtime }
     }
 
-    /// Everything below one directory: for tests and throw-away hubs.
+    /// Everything below one directory, for tests and temporary hubs.
     pub fn below(dir: &Path) -> Paths {
         Paths { config: dir.join("config"), state: dir.join("state"), runtime: dir.join("run") }
     }
@@ -47,17 +48,17 @@ impl Paths {
         self.config.join("config.toml")
     }
 
-    /// What agents may do, as the user says.
+    /// The user's policy file.
     pub fn policy_file(&self) -> PathBuf {
         self.config.join("policy.toml")
     }
 
-    /// The projects whose rules count.
+    /// The trusted project policies.
     pub fn trusted(&self) -> PathBuf {
         self.state.join("trusted.json")
     }
 
-    /// What programs told about themselves.
+    /// The cached results of agent probes.
     pub fn probes(&self) -> PathBuf {
         self.state.join("probe.json")
     }
@@ -66,12 +67,12 @@ impl Paths {
         self.runtime.join("hub.sock")
     }
 
-    /// What lets clients in over TCP and HTTP. It outlives a logout, which the runtime directory does not.
+    /// The token for TCP and HTTP clients. Unlike the runtime directory, it survives a logout.
     pub fn token(&self) -> PathBuf {
         self.state.join("token")
     }
 
-    /// Where earlier versions kept the token.
+    /// Where earlier versions stored the token.
     pub(crate) fn former_token(&self) -> PathBuf {
         self.runtime.join("token")
     }
@@ -93,9 +94,9 @@ impl Paths {
     }
 }
 
-/// The runtime directory where no variable names one. Other users can create names in the temporary
-/// directory, so the state directory takes its place if they did; from then on it stays there, because
-/// daemon and commands must come to the same answer.
+/// The runtime directory if no variable names one. Other users can create names in the temporary
+/// directory; if they did, the state directory is used instead, permanently, because daemon and
+/// commands must agree.
 fn choose_runtime(in_state: PathBuf, in_temp: PathBuf) -> PathBuf {
     let is_usable = match private_files::is_own_dir(&in_temp) {
         Ok(is_own) => is_own,
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn xdg_directories_are_used_and_our_own_variables_win() {
+    fn jackfield_variables_override_xdg_directories() {
         let paths =
             with(&[("HOME", "/h"), ("XDG_STATE_HOME", "/s"), ("JACKFIELD_RUNTIME_DIR", "/r")]);
         assert_eq!(paths.config, Path::new("/h/.config/jackfield"));
@@ -126,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_relative_directory_is_ignored_as_xdg_demands() {
+    fn relative_directory_is_ignored_as_xdg_requires() {
         assert_eq!(
             with(&[("HOME", "/h"), ("XDG_CONFIG_HOME", "c")]).config,
             Path::new("/h/.config/jackfield")
@@ -134,14 +135,14 @@ mod tests {
     }
 
     #[test]
-    fn without_a_runtime_directory_each_user_has_one_of_their_own() {
+    fn default_runtime_directory_is_per_user() {
         assert_eq!(with(&[("HOME", "/h")]).runtime, Path::new("/t/jackfield-7"));
         let xdg = with(&[("HOME", "/h"), ("XDG_RUNTIME_DIR", "/x")]);
         assert_eq!(xdg.runtime, Path::new("/x/jackfield"));
     }
 
     #[test]
-    fn name_in_the_temporary_directory_that_is_not_our_directory_is_avoided_for_good() {
+    fn foreign_name_in_the_temporary_directory_is_avoided_permanently() {
         let dir = tempfile::tempdir().unwrap();
         let (in_state, in_temp) = (dir.path().join("run"), dir.path().join("jackfield-7"));
         let choose = || choose_runtime(in_state.clone(), in_temp.clone());

@@ -1,36 +1,36 @@
-//! How short of memory the machine is, as the kernel tells it. Where it does not, nothing is known.
+//! Memory pressure of the machine, as the kernel reports it. Unknown where it does not.
 
 use std::time::{Duration, Instant};
 
-/// How often is looked, while agents run: the figure is an average over ten seconds.
-const EVERY: Duration = Duration::from_secs(5);
+/// How often it is read while agents run. The value is an average over ten seconds.
+const READ_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Percent of the last ten seconds in which something waited for memory. Below a few percent nobody
-/// notices; at ten the machine feels slow.
+/// Percentage of the last ten seconds in which a process waited for memory. A few percent are not
+/// noticeable; at ten the machine feels slow.
 const SOME_AVG10_MAX: f64 = 10.0;
 
-const FILE: &str = "/proc/pressure/memory";
+const PRESSURE_FILE: &str = "/proc/pressure/memory";
 
-/// When the gauge was read last.
+/// Reads the pressure at intervals.
 #[derive(Debug)]
-pub(crate) struct Gauge {
+pub(crate) struct PressureMonitor {
     read_at: Instant,
 }
 
-impl Gauge {
-    pub(crate) fn new() -> Gauge {
-        Gauge { read_at: Instant::now() }
+impl PressureMonitor {
+    pub(crate) fn new() -> PressureMonitor {
+        PressureMonitor { read_at: Instant::now() }
     }
 
-    /// How long until the next look.
-    pub(crate) fn pause(&self) -> Duration {
-        EVERY.saturating_sub(self.read_at.elapsed())
+    /// How long until the next read.
+    pub(crate) fn until_next_read(&self) -> Duration {
+        READ_INTERVAL.saturating_sub(self.read_at.elapsed())
     }
 
     pub(crate) fn is_high(&mut self) -> bool {
         self.read_at = Instant::now();
-        // A file of the kernel: reading it waits for nothing.
-        std::fs::read_to_string(FILE).is_ok_and(|it| is_high(&it))
+        // A kernel file: reading it does not block.
+        std::fs::read_to_string(PRESSURE_FILE).is_ok_and(|it| is_high(&it))
     }
 }
 
@@ -45,14 +45,14 @@ mod tests {
     use super::is_high;
 
     #[test]
-    fn only_a_high_average_of_some_counts() {
-        let told = |some: &str, full: &str| {
+    fn only_a_high_some_average_counts() {
+        let pressure_text = |some: &str, full: &str| {
             format!(
                 "some avg10={some} avg60=50.00 avg300=0.00 total=1\nfull avg10={full} avg60=0.00 avg300=0.00 total=0\n"
             )
         };
-        assert!(is_high(&told("12.50", "0.00")));
-        assert!(!is_high(&told("9.99", "99.00")));
+        assert!(is_high(&pressure_text("12.50", "0.00")));
+        assert!(!is_high(&pressure_text("9.99", "99.00")));
         assert!(!is_high("") && !is_high("some avg10=x"));
     }
 }

@@ -4,22 +4,22 @@ use jackfield_hub::{Input, Time};
 use jackfield_protocol::redact;
 use std::{fmt::Write as _, path::PathBuf};
 
-/// Each half; together they hold between one and two of these.
+/// The size of each half; together they hold between one and two of these.
 const HALF_BYTES: usize = 256 * 1024;
 
 const HEAD_BYTES: usize = 160;
 
 #[derive(Debug)]
-pub(crate) struct Recorder {
+pub(crate) struct InputRecorder {
     older: String,
     newer: String,
-    /// Where a dump goes; `None` keeps it in memory only.
+    /// The directory of a dump; `None` disables it.
     dir: Option<PathBuf>,
 }
 
-impl Recorder {
-    pub(crate) fn new(dir: Option<PathBuf>) -> Recorder {
-        Recorder { older: String::new(), newer: String::new(), dir }
+impl InputRecorder {
+    pub(crate) fn new(dir: Option<PathBuf>) -> InputRecorder {
+        InputRecorder { older: String::new(), newer: String::new(), dir }
     }
 
     pub(crate) fn record(&mut self, now: Time, input: &Input) {
@@ -30,10 +30,10 @@ impl Recorder {
         let line = &mut self.newer;
         let result = match input {
             Input::ClientSpoke { conn, frame } => {
-                writeln!(line, "{} client {conn} {}", now.0, head(frame.bytes()))
+                writeln!(line, "{} client {conn} {}", now.0, frame_head(frame.bytes()))
             }
             Input::AgentSpoke { agent, frame } => {
-                writeln!(line, "{} agent {agent} {}", now.0, head(frame.bytes()))
+                writeln!(line, "{} agent {agent} {}", now.0, frame_head(frame.bytes()))
             }
             Input::Read { conn, session, after, events } => {
                 writeln!(line, "{} read {conn} {session} {} +{}", now.0, after.0, events.len())
@@ -52,26 +52,26 @@ impl Recorder {
 
     fn dump(&self) -> Option<PathBuf> {
         let path = self.dir.as_ref()?.join(format!("crash-{}.log", std::process::id()));
-        let kept = format!("{}{}", self.older, self.newer);
-        jackfield_private_files::write_file(&path, redact::text(&kept).as_bytes()).ok()?;
+        let lines = format!("{}{}", self.older, self.newer);
+        jackfield_private_files::write_file(&path, redact::text(&lines).as_bytes()).ok()?;
         Some(path)
     }
 }
 
-/// Enough of a frame to know it by; prompts and files stay out of the dump.
-fn head(frame: &[u8]) -> &str {
+/// Enough of a frame to identify it; prompts and file contents stay out of the dump.
+fn frame_head(frame: &[u8]) -> &str {
     let head = &frame[..frame.len().min(HEAD_BYTES)];
-    // Cut in the middle of a character, it ends before it.
+    // Ends before a character that is cut.
     let end = str::from_utf8(head).map_or_else(|error| error.valid_up_to(), str::len);
     str::from_utf8(&head[..end]).unwrap_or_default()
 }
 
-impl Drop for Recorder {
+impl Drop for InputRecorder {
     fn drop(&mut self) {
         if std::thread::panicking()
             && let Some(path) = self.dump()
         {
-            tracing::error!(path = %path.display(), "the hub failed an assertion; its last inputs are kept");
+            tracing::error!(path = %path.display(), "the hub failed an assertion; wrote its last inputs to a file");
         }
     }
 }

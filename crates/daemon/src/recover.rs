@@ -1,64 +1,66 @@
-//! From the journal to the hub's memory: each session's summary, and the events after it folded in.
+//! Recovers sessions from the journal: each session's summary, with the later events folded in.
 
-use crate::copy::UNFINISHED;
+use crate::copy::UNFINISHED_SUMMARY;
 use jackfield_events::{SessionEvent, SessionSummary};
 use jackfield_hub::{Recovered, Seq, SessionId, log::Texts};
 use jackfield_journal::{Journal, ReadError, StreamInfo};
 
-const SLICE_EVENTS: usize = 4096;
-const SLICE_BYTES: usize = 4 * 1024 * 1024;
+const READ_EVENTS_MAX: usize = 4096;
+const READ_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Reads every session. One that cannot be read is left alone and reported, never guessed.
-pub(crate) fn recover(journal: &Journal) -> Result<Vec<Recovered>, ReadError> {
+/// Recovers every session. One that cannot be read is left unchanged and reported.
+pub(crate) fn recover_sessions(journal: &Journal) -> Result<Vec<Recovered>, ReadError> {
     let (mut recovered, mut unfinished) = (Vec::new(), Vec::new());
     let mut texts = Texts::default();
-    // Most summaries are whole. They are taken one at a time, or ten thousand of them would leave
-    // their mark on the memory of a daemon that needs none of it.
+    // Most summaries are complete. They are read one at a time, since ten thousand at once would
+    // permanently increase the memory of the daemon.
     journal.for_each_stream(|stream| match SessionSummary::from_summary(&stream.summary) {
         Ok(state) if state.upto() == Seq(stream.head) => {
-            recovered.push(shared(&mut texts, stream.name.into(), state));
+            recovered.push(intern_texts(&mut texts, stream.name.into(), state));
         }
         _ => unfinished.push(stream),
     })?;
     for stream in unfinished.into_iter().filter(|it| it.head != 0) {
-        if *stream.summary == *UNFINISHED {
-            // The last daemon died over it, and nobody was told that it is there.
-            forget(journal, &stream);
+        if *stream.summary == *UNFINISHED_SUMMARY {
+            // The last daemon died during the copy, and no client knows of it.
+            delete_unfinished(journal, &stream);
             continue;
         }
-        match state(journal, &stream) {
-            Ok(state) => recovered.push(shared(&mut texts, stream.name.into(), state)),
+        match read_state(journal, &stream) {
+            Ok(state) => {
+                recovered.push(intern_texts(&mut texts, stream.name.into(), state));
+            }
             Err(why) => {
-                tracing::error!(session = %stream.name, why, "a session cannot be read; it is left as it is");
+                tracing::error!(session = %stream.name, why, "failed to read session; leaving it unchanged");
             }
         }
     }
     Ok(recovered)
 }
 
-fn forget(journal: &Journal, stream: &StreamInfo) {
+fn delete_unfinished(journal: &Journal, stream: &StreamInfo) {
     let session = &stream.name;
     match journal.delete_stream(session) {
-        Ok(()) => tracing::info!(%session, "a copy that was never finished is gone"),
+        Ok(()) => tracing::info!(%session, "deleted unfinished copy of a session"),
         Err(error) => {
-            tracing::warn!(%session, %error, "a copy that was never finished is still there");
+            tracing::warn!(%session, %error, "failed to delete unfinished copy of a session");
         }
     }
 }
 
-fn shared(texts: &mut Texts, session: SessionId, mut state: SessionSummary) -> Recovered {
+fn intern_texts(texts: &mut Texts, session: SessionId, mut state: SessionSummary) -> Recovered {
     texts.share_all(&mut state);
     Recovered { session, state }
 }
 
-/// What the log of a session says: its summary, and the events after it.
-pub(crate) fn state(journal: &Journal, stream: &StreamInfo) -> Result<SessionSummary, String> {
+/// The state of a session: its summary, and the later events.
+pub(crate) fn read_state(journal: &Journal, stream: &StreamInfo) -> Result<SessionSummary, String> {
     let summary =
         (!stream.summary.is_empty()).then(|| SessionSummary::from_summary(&stream.summary));
     let mut state = summary.transpose().map_err(|error| error.to_string())?.unwrap_or_default();
     while state.upto() < Seq(stream.head) {
         let events = journal
-            .read_events(&stream.name, state.upto().0, SLICE_EVENTS, SLICE_BYTES)
+            .read_events(&stream.name, state.upto().0, READ_EVENTS_MAX, READ_BYTES_MAX)
             .map_err(|error| error.to_string())?;
         if events.is_empty() {
             return Err(format!("the log ends at {}, not at {}", state.upto().0, stream.head));
@@ -86,7 +88,7 @@ pub(crate) fn report_lost_records(journal: &Journal) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::copy::Fork;
+    use crate::copy::ForkTranslator;
     use jackfield_events::{AgentMessage, EventBody, RawJson, SessionForked, SessionOpened};
     use jackfield_hub::{SessionId, Time};
     use jackfield_journal::{AppendRequest, JournalCompletion, LineTranslator, NonBlockingJournal};
@@ -147,17 +149,17 @@ mod tests {
     }
 
     #[test]
-    fn a_fork_is_recovered_as_the_hub_was_told() {
+    fn fork_is_recovered_as_it_was_reported() {
         let journal = journal();
         let (tx, done) = mpsc::channel();
         let port = NonBlockingJournal::start(journal.clone(), move |it| tx.send(it).unwrap());
         let to: SessionId = "s-2".into();
-        let fork = Box::new(Fork::new(to.clone(), event(3, forked())));
+        let fork = Box::new(ForkTranslator::new(to.clone(), event(3, forked())));
         assert!(port.start_copy("s-1".into(), 2, to.into(), fork).is_none());
         let done = done.recv_timeout(Duration::from_secs(30)).unwrap();
         let JournalCompletion::Copied { summary, .. } = done else { panic!("{done:?}") };
         port.stop();
-        let mut recovered = recover(&journal).unwrap();
+        let mut recovered = recover_sessions(&journal).unwrap();
         let fork = recovered.remove(1);
         assert_eq!((&*fork.session, fork.state.upto()), ("s-2", Seq(3)));
         assert_eq!(fork.state, SessionSummary::from_summary(&summary).unwrap());
@@ -169,16 +171,16 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_that_a_crash_cut_is_no_session_and_is_gone() {
+    fn unfinished_copy_is_deleted_and_not_recovered() {
         let journal = journal();
-        let unfinished = Fork::new("s-2".into(), event(3, forked())).unfinished_summary();
+        let unfinished = ForkTranslator::new("s-2".into(), event(3, forked())).unfinished_summary();
         let epoch = journal.claim_stream("s-2").unwrap().epoch;
         let mut body = Vec::new();
         event(1, opened()).encode(&mut body);
         let (stream, body, summary) = ("s-2".into(), body.into(), Some(unfinished));
         let append = AppendRequest { stream, epoch, first: 1, count: 1, body, summary };
         journal.append_batch(&[append]).remove(0).unwrap();
-        let recovered = recover(&journal).unwrap();
+        let recovered = recover_sessions(&journal).unwrap();
         assert_eq!(recovered.len(), 1);
         assert_eq!(journal.list_streams().unwrap().len(), 1);
     }

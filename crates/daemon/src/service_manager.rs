@@ -1,5 +1,5 @@
-//! The service manager that started the daemon, such as systemd: it is told when the daemon is ready, reloads
-//! and stops, as `sd_notify(3)` describes it.
+//! Notifies the service manager that started the daemon, such as systemd, when the daemon is ready,
+//! reloads and stops, as `sd_notify(3)` describes it.
 
 use rustix::{
     net::{AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, sendto, socket_with},
@@ -7,7 +7,7 @@ use rustix::{
 };
 use std::{env, io, os::unix::ffi::OsStrExt as _};
 
-/// Where the service manager listens for messages of the daemon.
+/// The socket of the service manager.
 #[derive(Debug, Default)]
 pub(crate) struct ServiceManager {
     address: Option<SocketAddrUnix>,
@@ -23,12 +23,12 @@ impl ServiceManager {
         ServiceManager { address }
     }
 
-    /// For a hub that is not a service of its own.
+    /// For a hub that is not a service.
     pub(crate) fn absent() -> ServiceManager {
         ServiceManager::default()
     }
 
-    /// Clients can connect, and the configuration is in force.
+    /// Clients can connect, and the configuration is applied.
     pub(crate) fn send_ready(&self) {
         self.send("READY=1");
     }
@@ -52,7 +52,7 @@ impl ServiceManager {
             Ok(())
         };
         if let Err(error) = send() {
-            tracing::warn!(%error, message, "the service manager could not be told");
+            tracing::warn!(%error, message, "failed to notify the service manager");
         }
     }
 }

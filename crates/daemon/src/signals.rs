@@ -9,11 +9,11 @@ use tokio::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DaemonSignal {
     Stop,
-    /// Read the configuration again.
+    /// Reload the configuration.
     Reload,
 }
 
-/// SIGTERM and SIGINT stop the daemon, a second one at once; SIGHUP reads the configuration again.
+/// SIGTERM and SIGINT stop the daemon, a second one immediately; SIGHUP reloads the configuration.
 pub(crate) fn watch_signals(signals: &mpsc::Sender<DaemonSignal>) -> Result<(), BootError> {
     let failed = |source| BootError::System { what: "signal handling", source };
     let kinds = [
@@ -21,12 +21,12 @@ pub(crate) fn watch_signals(signals: &mpsc::Sender<DaemonSignal>) -> Result<(), 
         (SignalKind::interrupt(), DaemonSignal::Stop),
         (SignalKind::hangup(), DaemonSignal::Reload),
     ];
-    for (kind, meaning) in kinds {
-        let mut arrivals = signal(kind).map_err(failed)?;
+    for (kind, daemon_signal) in kinds {
+        let mut received = signal(kind).map_err(failed)?;
         let signals = signals.clone();
         tokio::spawn(async move {
-            while arrivals.recv().await.is_some() {
-                if signals.send(meaning).await.is_err() {
+            while received.recv().await.is_some() {
+                if signals.send(daemon_signal).await.is_err() {
                     return;
                 }
             }
@@ -35,7 +35,7 @@ pub(crate) fn watch_signals(signals: &mpsc::Sender<DaemonSignal>) -> Result<(), 
     Ok(())
 }
 
-/// Returns when a gateway shall stop. It has no sessions and no agents, so it has nothing to reload.
+/// Returns when a gateway must stop. It has no sessions and no agents, so it has nothing to reload.
 pub(crate) async fn wait_for_stop(signals: &mut mpsc::Receiver<DaemonSignal>) {
     while signals.recv().await == Some(DaemonSignal::Reload) {
         tracing::warn!(

@@ -1,13 +1,14 @@
-//! The daemon's token: where it is kept, where earlier versions kept it, and how it is replaced.
+//! The daemon's token: where it is stored, where earlier versions stored it, and how it is
+//! replaced.
 
 use crate::paths::Paths;
 use jackfield_protocol::chain;
 use jackfield_transport::{BearerToken, TokenError, TokenFile};
 use std::fs;
 
-/// Opens the token of a daemon that starts. It is made if there is none; one that an earlier version
-/// kept in the runtime directory is moved, so that clients which know it go on working.
-pub(crate) fn open(paths: &Paths) -> Result<TokenFile, TokenError> {
+/// Opens the token at the start of a daemon. It is created if there is none; one that an earlier
+/// version stored in the runtime directory is moved, so that its clients continue to work.
+pub(crate) fn open_token(paths: &Paths) -> Result<TokenFile, TokenError> {
     if is_absent(&BearerToken::read(&paths.token())) {
         move_former(paths)?;
     }
@@ -27,19 +28,20 @@ fn move_former(paths: &Paths) -> Result<(), TokenError> {
         }
         Err(error) if error.is_absent() => Ok(()),
         Err(error) => {
-            tracing::warn!(why = chain(&error), "the token of an earlier version is not used");
+            tracing::warn!(why = chain(&error), "ignoring the token of an earlier version");
             Ok(())
         }
     }
 }
 
-/// The token for a client. A daemon of an earlier version may still run, and has it in another place.
+/// The token for a client. A daemon of an earlier version may be running, with the token in another
+/// place.
 pub fn read(paths: &Paths) -> Result<BearerToken, TokenError> {
     let read = BearerToken::read(&paths.token());
     if is_absent(&read) { BearerToken::read(&paths.former_token()).or(read) } else { read }
 }
 
-/// Replaces the token, also that of a daemon that runs.
+/// Replaces the token, also of a running daemon.
 pub fn rotate(paths: &Paths) -> Result<BearerToken, TokenError> {
     BearerToken::replace(&paths.token())
 }
@@ -68,21 +70,21 @@ mod tests {
         assert!(read(&paths).unwrap_err().is_absent());
         let former = BearerToken::create_or_read(&paths.former_token()).unwrap();
         assert_eq!(read(&paths).unwrap().reveal(), former.reveal(), "the daemon still runs");
-        open(&paths).unwrap();
+        open_token(&paths).unwrap();
         assert_eq!(BearerToken::read(&paths.token()).unwrap().reveal(), former.reveal());
         assert!(!paths.former_token().exists());
         let stale = BearerToken::create_or_read(&paths.former_token()).unwrap();
-        open(&paths).unwrap();
+        open_token(&paths).unwrap();
         assert_ne!(read(&paths).unwrap().reveal(), stale.reveal());
     }
 
     #[test]
-    fn former_token_that_others_could_read_is_not_taken_over() {
+    fn former_token_that_others_could_read_is_ignored() {
         let dir = tempfile::tempdir().unwrap();
         let paths = paths(dir.path());
         let former = BearerToken::create_or_read(&paths.former_token()).unwrap();
         fs::set_permissions(paths.former_token(), fs::Permissions::from_mode(0o644)).unwrap();
-        open(&paths).unwrap();
+        open_token(&paths).unwrap();
         assert_ne!(read(&paths).unwrap().reveal(), former.reveal());
     }
 }

@@ -1,9 +1,9 @@
-//! The web front: a thread beside the loop that speaks HTTP to clients, and reaches the hub by the
-//! hub's own socket, as any client does.
+//! The web server: a thread beside the loop that serves HTTP and connects to the hub's own socket,
+//! as any client does.
 
 use crate::{
-    metrics::Metrics,
-    serve::{BootError, Options},
+    metrics::MetricsSource,
+    serve::{BootError, DaemonOptions},
     tenants::Tenants,
 };
 use jackfield_fleet::HostEntry;
@@ -16,64 +16,64 @@ use jackfield_web::{
 use std::{fmt, io, sync::Arc, thread::JoinHandle};
 use tokio::sync::{oneshot, watch};
 
-/// What the routes of the API are made from.
+/// What the additional routes are created from.
 #[derive(Debug, Clone)]
-pub struct Front {
-    /// The hub, to be dialled.
+pub struct WebConfig {
+    /// Connects to the hub.
     pub hub: HubDialer,
-    /// Not for tenants: it is about everybody.
-    pub metrics: Option<Metrics>,
-    /// Whose routes these are.
+    /// Not for tenants, since the metrics cover all tenants.
+    pub metrics: Option<MetricsSource>,
+    /// The tenant of these routes.
     pub tenant: Option<Arc<Tenant>>,
-    /// If sessions are placed on the hosts of a fleet: these.
+    /// The hosts, if sessions are placed on the hosts of a fleet.
     pub hosts: Option<watch::Receiver<Arc<Vec<HostEntry>>>>,
 }
 
-/// Makes the routes that are served beside the protocol itself.
+/// Creates the routes that are served beside ACP.
 #[derive(Clone)]
-pub struct Routes(Arc<dyn Fn(Front) -> Router + Send + Sync>);
+pub struct ExtraRoutes(Arc<dyn Fn(WebConfig) -> Router + Send + Sync>);
 
-impl Routes {
-    pub fn new(make: impl Fn(Front) -> Router + Send + Sync + 'static) -> Routes {
-        Routes(Arc::new(make))
+impl ExtraRoutes {
+    pub fn new(create_routes: impl Fn(WebConfig) -> Router + Send + Sync + 'static) -> ExtraRoutes {
+        ExtraRoutes(Arc::new(create_routes))
     }
 }
 
-impl fmt::Debug for Routes {
+impl fmt::Debug for ExtraRoutes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Routes")
+        f.write_str("ExtraRoutes")
     }
 }
 
-/// The front while it runs.
-pub(crate) struct Web {
-    /// Where it listens.
+/// The running web server.
+pub(crate) struct WebServer {
+    /// The addresses that it listens on.
     pub(crate) addresses: Vec<EndpointAddress>,
     stop: oneshot::Sender<()>,
     ended: oneshot::Receiver<()>,
     thread: JoinHandle<()>,
 }
 
-impl Web {
-    /// Ends it, when the hub has hung up on everyone: what they are still to hear has a moment to
-    /// arrive. The hub's side of it goes on meanwhile.
+impl WebServer {
+    /// Stops the server after the hub has closed all clients. Remaining responses are given a
+    /// moment to arrive, while the hub's side continues.
     pub(crate) async fn finish(self) {
         drop(self.stop);
-        // The thread has nothing to say; a panic there was already reported by the panic hook.
-        let _ended = self.ended.await;
-        let _joined = self.thread.join();
+        // A panic of the thread was already reported by the panic hook.
+        let _ignored = self.ended.await;
+        let _ignored = self.thread.join();
     }
 }
 
 /// Opens the addresses and starts the thread; `None` if there are none.
-pub(crate) fn start(
+pub(crate) fn start_web(
     addresses: &[EndpointAddress],
-    options: &Options,
-    keys: &Authenticator,
+    options: &DaemonOptions,
+    authenticator: &Authenticator,
     tenants: Option<&Arc<Tenants>>,
-    metrics: Metrics,
+    metrics: MetricsSource,
     hosts: Option<watch::Receiver<Arc<Vec<HostEntry>>>>,
-) -> Result<Option<Web>, BootError> {
+) -> Result<Option<WebServer>, BootError> {
     if addresses.is_empty() {
         return Ok(None);
     }
@@ -82,45 +82,48 @@ pub(crate) fn start(
         WebListener::bind(address, certificate.as_ref())
             .map_err(|source| BootError::Listen { address: address.clone(), source })
     };
-    let doors: Vec<WebListener> = addresses.iter().map(bind).collect::<Result<_, _>>()?;
-    let addresses = doors.iter().map(|it| it.address().clone()).collect();
+    let listeners: Vec<WebListener> = addresses.iter().map(bind).collect::<Result<_, _>>()?;
+    let addresses = listeners.iter().map(|it| it.address().clone()).collect();
     let hub = EndpointAddress::Unix(options.paths.socket());
-    let more = options.routes.clone();
-    let routes = move |front: Front| {
-        let protocol = acp_routes(&front.hub);
-        protocol.merge(more.as_ref().map_or_else(Router::new, |it| (it.0)(front)))
+    let extra_routes = options.routes.clone();
+    let routes = move |config: WebConfig| {
+        let protocol = acp_routes(&config.hub);
+        protocol.merge(extra_routes.as_ref().map_or_else(Router::new, |it| (it.0)(config)))
     };
     let (dialer, metrics) = (hub.clone().into(), Some(metrics));
-    let own = Front { hub: dialer, metrics, tenant: None, hosts: hosts.clone() };
+    let operator_config = WebConfig { hub: dialer, metrics, tenant: None, hosts: hosts.clone() };
     let tenants = tenants.cloned();
-    let routes = TenantRoutes::new(routes(own), move |guest| {
-        let tenant = tenants.as_ref().and_then(|it| it.tenant(&guest.name));
-        let hub = HubDialer::new(hub.clone(), Some(guest.clone()));
-        routes(Front { hub, metrics: None, tenant, hosts: hosts.clone() })
+    let routes = TenantRoutes::new(routes(operator_config), move |identity| {
+        let tenant = tenants.as_ref().and_then(|it| it.tenant(&identity.name));
+        let hub = HubDialer::new(hub.clone(), Some(identity.clone()));
+        routes(WebConfig { hub, metrics: None, tenant, hosts: hosts.clone() })
     });
-    let porter =
-        RequestGuard { authenticator: keys.clone(), hosts: http.hosts(), origins: http.origins() };
-    let system = |what| move |source: io::Error| BootError::System { what, source };
+    let guard = RequestGuard {
+        authenticator: authenticator.clone(),
+        hosts: http.hosts(),
+        origins: http.origins(),
+    };
+    let system_error = |what| move |source: io::Error| BootError::System { what, source };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(system("the web front's runtime"))?;
-    let ((stop, stopped), (ends, ended)) = (oneshot::channel::<()>(), oneshot::channel());
+        .map_err(system_error("the web server's runtime"))?;
+    let ((stop, stopped), (ended_tx, ended)) = (oneshot::channel::<()>(), oneshot::channel());
     let stopped = async {
-        let _told = stopped.await;
+        let _ignored = stopped.await;
     };
     let thread = std::thread::Builder::new().name("web".into());
     let thread = thread
         .spawn(move || {
             runtime.block_on(async {
-                if let Err(error) = serve_http(doors, porter, routes, stopped).await {
-                    tracing::error!(%error, "the web front has ended");
+                if let Err(error) = serve_http(listeners, guard, routes, stopped).await {
+                    tracing::error!(%error, "web server failed");
                 }
             });
-            // Whoever is still connected is cut off now.
+            // Closes the remaining connections.
             drop(runtime);
-            let _unheard = ends.send(());
+            let _ignored = ended_tx.send(());
         })
-        .map_err(system("a thread"))?;
-    Ok(Some(Web { addresses, stop, ended, thread }))
+        .map_err(system_error("a thread"))?;
+    Ok(Some(WebServer { addresses, stop, ended, thread }))
 }

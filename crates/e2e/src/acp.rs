@@ -1,4 +1,4 @@
-//! ACP over WebSocket and over HTTP, as a [`Client`] like any other: lines out, lines in.
+//! ACP over WebSocket and over HTTP, behind the same [`Client`] as the other transports: lines out, lines in.
 
 use crate::{Client, http::Web};
 use serde_json::Value;
@@ -15,13 +15,13 @@ use tungstenite::{
 };
 
 impl Web {
-    /// The same front by way of somebody else.
+    /// The same web server through another address, such as a proxy.
     #[must_use]
     pub fn by_way_of(&self, address: SocketAddr) -> Web {
         Web { address, ..self.clone() }
     }
 
-    /// A client over a WebSocket, and the socket to cut it off by.
+    /// A client over a WebSocket, and the socket that disconnects it.
     pub fn websocket(&self) -> (Client, TcpStream) {
         let mut request =
             format!("ws://{}/acp", self.address).into_client_request().expect("a URL");
@@ -36,7 +36,7 @@ impl Web {
         let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
         let mut heard = theirs.try_clone().expect("a second handle");
         thread::spawn(move || {
-            // A line that finds nobody ends the thread, and with it the socket's other half.
+            // A failed write ends the thread, and with it the other half of the socket.
             while let Ok(message) = from.read() {
                 if let Message::Text(text) = message
                     && heard.write_all(format!("{text}\n").as_bytes()).is_err()
@@ -57,7 +57,7 @@ impl Web {
         (client(ours), cut)
     }
 
-    /// A client over HTTP, and what to cut it off by.
+    /// A client over HTTP, and the value that disconnects it.
     pub fn http(&self) -> (Client, Arc<Surfer>) {
         let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
         let surfer = Arc::new(Surfer {
@@ -82,8 +82,8 @@ fn client(stream: UnixStream) -> Client {
     Client::new(Box::new(reader), Box::new(stream))
 }
 
-/// What the official SDKs do between a client and HTTP: one request a message, one stream for the
-/// connection and one for each session.
+/// Does what the official SDKs do between a client and HTTP: one request per message, one stream for the connection and
+/// one for each session.
 pub struct Surfer {
     web: Web,
     heard: Mutex<UnixStream>,
@@ -111,7 +111,7 @@ impl Surfer {
         assert_eq!(answer.status, 202, "{line}");
     }
 
-    /// Opens the stream of a session, or that of the connection, unless it is open.
+    /// Opens the stream of a session or of the connection, unless it is open.
     fn listen(self: &Arc<Surfer>, session: &str) {
         if !lock(&self.streams).insert(session.to_owned()) {
             return;
@@ -135,11 +135,11 @@ impl Surfer {
     }
 
     fn hear(&self, line: &str) {
-        // Who was cut off hears nothing.
+        // A disconnected client receives nothing.
         let _gone = lock(&self.heard).write_all(format!("{line}\n").as_bytes());
     }
 
-    /// Cuts every connection, without a word.
+    /// Closes every connection without notice.
     pub fn cut(&self) {
         for socket in &*lock(&self.sockets) {
             let _gone = socket.shutdown(Shutdown::Both);
@@ -149,10 +149,10 @@ impl Surfer {
 }
 
 fn lock<T>(it: &Mutex<T>) -> MutexGuard<'_, T> {
-    it.lock().expect("nobody panics while it holds this")
+    it.lock().expect("no thread panics while it holds the lock")
 }
 
-/// What a request about this session says, or one about none.
+/// The headers of a request in this session, or in none.
 pub fn headers(connection: &str, session: &str) -> Vec<String> {
     let mut headers = vec![format!("Acp-Connection-Id: {connection}")];
     if !session.is_empty() {

@@ -1,5 +1,5 @@
-//! Somebody's app: a directory with our client package in it, and programs that run there and know
-//! nothing but where the daemon is and the token.
+//! An app that uses the client package: a folder with the package, and programs that run there and only know the URL of
+//! the daemon and the token.
 
 use crate::{Home, Web, home::finish};
 use std::{
@@ -18,7 +18,7 @@ pub struct App {
 }
 
 impl App {
-    /// An app of this home that talks to this front.
+    /// An app of this home that uses this web server.
     pub fn new(home: &Home, web: &Web) -> App {
         let dir = home.path().join("app");
         fs::create_dir_all(dir.join("node_modules")).expect("a directory of the app");
@@ -26,14 +26,14 @@ impl App {
         App { dir, mark: home.mark().to_owned(), url, token: web.token.clone() }
     }
 
-    /// As `npm install` does: a package of this name is at that place.
+    /// Installs a package under this name, as `npm install` does.
     pub fn install(&self, name: &str, package: &Path) {
         let link = self.dir.join("node_modules").join(name);
         fs::create_dir_all(link.parent().expect("it has one")).expect("a directory for packages");
         symlink(package, link).expect("a package is installed once");
     }
 
-    /// A file of the app.
+    /// Writes a file of the app.
     pub fn write(&self, name: &str, text: &str) {
         fs::write(self.dir.join(name), text).expect("the app can be written");
     }
@@ -47,7 +47,7 @@ impl App {
         command
     }
 
-    /// What a program says that must succeed.
+    /// The stdout of a program that must succeed.
     pub fn say(&self, program: &str, args: &[&str], bound: Duration) -> String {
         said(&finish(self.command(program, args), bound))
     }
@@ -60,7 +60,7 @@ pub fn said(output: &Output) -> String {
     out.into_owned()
 }
 
-/// The client package as `scripts/build-clients.sh` built it, from the source as it is now.
+/// The client package that `scripts/build-clients.sh` built from the current sources.
 pub fn package() -> PathBuf {
     let [source, built] = ["clients/typescript", "target/clients/typescript"].map(in_tree);
     for file in fs::read_dir(source.join("src")).expect("the package has sources").flatten() {

@@ -1,8 +1,6 @@
-//! Real agents: where each program is, and what it must be told so that it talks to a model server
-//! of ours and to nobody else.
+//! Real agents: where each program is, and the configuration with which it only connects to our model server.
 //!
-//! A test gives the agent a directory of its own, which becomes its HOME; nothing of the
-//! surrounding environment reaches it.
+//! A test gives the agent a folder, which becomes its HOME; the agent inherits nothing of the surrounding environment.
 
 use serde_json::json;
 use std::{
@@ -12,17 +10,17 @@ use std::{
     process::Command,
 };
 
-/// A real agent's program, ready to be started.
+/// The program of a real agent, ready to be started.
 #[derive(Debug, Clone)]
 pub struct Cli {
     pub program: PathBuf,
-    /// All it sees; a test may add to it.
+    /// Its whole environment; a test may add to it.
     pub env: BTreeMap<String, String>,
 }
 
 impl Cli {
-    /// The agent of this name, at home in `home`, with the model server at `model_url`. Its
-    /// requests come there under a path of its own: `claude`, `codex` and so on.
+    /// The agent with this name, with `home` as its HOME and the model server at `model_url`. Its requests have a path
+    /// prefix of their own: `claude`, `codex` and so on.
     pub fn new(name: &str, home: &Path, model_url: &str) -> Cli {
         let setup = SETUPS.iter().find(|(names, _)| names.contains(&name));
         let (names, setup) = setup.unwrap_or_else(|| panic!("no agent is called `{name}`"));
@@ -40,7 +38,7 @@ impl Cli {
         Cli { program: program(name), env: env.map(|(key, it)| (key.to_owned(), it)).collect() }
     }
 
-    /// The program with these arguments, in an environment of its own.
+    /// The program with these arguments and its own environment.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
         command.args(args).env_clear().envs(&self.env);
@@ -54,18 +52,18 @@ impl Cli {
     }
 }
 
-/// Where `scripts/install-agents.sh` put it.
+/// The program that `scripts/install-agents.sh` installed.
 fn program(name: &str) -> PathBuf {
     installed(Path::new("bin").join(name))
 }
 
-/// Where everything is that `scripts/install-agents.sh` installs.
+/// The folder of everything that `scripts/install-agents.sh` installs.
 pub fn agents_dir() -> PathBuf {
     let chosen = env::var_os("JACKFIELD_AGENTS_DIR").map(PathBuf::from);
     chosen.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/agents"))
 }
 
-/// Something below the directory of agents.
+/// A path below the folder of agents.
 pub fn installed(what: impl AsRef<Path>) -> PathBuf {
     let path = agents_dir().join(&what);
     let (is_there, what) = (path.exists(), what.as_ref().display());
@@ -75,7 +73,7 @@ pub fn installed(what: impl AsRef<Path>) -> PathBuf {
 
 type Variables = Vec<(&'static str, String)>;
 
-/// What every agent is told.
+/// The environment of every agent.
 fn base(home: &Path) -> impl Iterator<Item = (&'static str, String)> {
     let fixed = [
         ("PATH", "/usr/local/bin:/usr/bin:/bin"),
@@ -91,24 +89,24 @@ fn base(home: &Path) -> impl Iterator<Item = (&'static str, String)> {
     fixed.into_iter().map(|(key, it)| (key, it.to_owned())).chain(own)
 }
 
-/// What an agent can be told about.
+/// The values that a configuration can contain.
 struct Place {
     home: PathBuf,
     /// `http://127.0.0.1:PORT`.
     host: String,
-    /// Below the host.
+    /// The path below the host.
     path: String,
-    /// Both.
+    /// Host and path.
     url: String,
 }
 
-/// Variables, and files below its HOME.
+/// Variables, and files below HOME.
 struct Setup {
     env: Variables,
     files: Variables,
 }
 
-/// The names of programs that want the same.
+/// The names of programs with the same configuration.
 type Row = (&'static [&'static str], fn(&Place) -> Setup);
 
 const SETUPS: &[Row] = &[
@@ -132,13 +130,13 @@ fn claude(place: &Place) -> Setup {
         key("ANTHROPIC_API_KEY"),
         on("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"),
         on("DISABLE_ERROR_REPORTING"),
-        // By default it tries ten times, even with a wrong key.
+        // By default it retries ten times, even with a wrong key.
         on("CLAUDE_CODE_MAX_RETRIES"),
     ];
     Setup { env, files: Vec::new() }
 }
 
-/// It reports to the outside all the same: only for machines without. It leaves a daemon behind.
+/// It still sends reports to the outside, so it is only for machines without network. It leaves a daemon behind.
 fn cline(place: &Place) -> Setup {
     let base_url = format!("{}/v1", place.url);
     let settings = json!({
@@ -154,7 +152,7 @@ fn cline(place: &Place) -> Setup {
         "providers": { "openai-compatible": provider },
     });
     let env = vec![
-        // Without it, ACP offers only a login in a browser.
+        // Without it, ACP only offers a login in a browser.
         key("CLINE_API_KEY"),
         ("CLINE_PROVIDER", "openai-compatible".into()),
         ("CLINE_MODEL", "fake-model".into()),
@@ -165,7 +163,7 @@ fn cline(place: &Place) -> Setup {
 }
 
 fn codex(place: &Place) -> Setup {
-    // A model it knows: another one makes it warn in the assistant's name.
+    // A model that it knows; others make it send a warning as the assistant.
     let config = format!(
         r#"model = "gpt-6.1-sol"
 model_provider = "fake"
@@ -201,7 +199,7 @@ fn copilot(place: &Place) -> Setup {
 }
 
 fn gemini(place: &Place) -> Setup {
-    // Without the chosen way to log in, a base URL makes it look for a gateway and end.
+    // Without a selected login method, a base URL makes it look for a gateway and exit.
     let settings = json!({
         "security": { "auth": { "selectedType": "gemini-api-key" } },
         "general": { "enableAutoUpdate": false },
@@ -211,7 +209,7 @@ fn gemini(place: &Place) -> Setup {
         key("GEMINI_API_KEY"),
         ("GOOGLE_GEMINI_BASE_URL", place.url.clone()),
         ("GEMINI_CLI_TRUST_WORKSPACE", "true".into()),
-        // Else it is two processes, and a signal reaches only the useless one.
+        // Otherwise there are two processes, and a signal only reaches the wrapper.
         ("GEMINI_CLI_NO_RELAUNCH", "true".into()),
         ("GEMINI_TELEMETRY_ENABLED", "false".into()),
     ];
@@ -233,7 +231,7 @@ fn goose(place: &Place) -> Setup {
     Setup { env, files: Vec::new() }
 }
 
-/// JSON is YAML. It asks the outside for a list of models all the same: only for machines without.
+/// JSON is YAML. It still requests a list of models from the outside, so it is only for machines without network.
 fn hermes(place: &Place) -> Setup {
     let base_url = format!("{}/v1", place.url);
     let model = json!({
@@ -316,7 +314,7 @@ fn qwen(place: &Place) -> Setup {
     Setup { env, files: vec![(".qwen/settings.json", settings.to_string())] }
 }
 
-/// It asks the outside who we are all the same: only for machines without.
+/// It still requests its account from the outside, so it is only for machines without network.
 fn vibe(place: &Place) -> Setup {
     let config = format!(
         r#"active_model = "fake"
@@ -339,7 +337,7 @@ alias = "fake"
     Setup { env, files: vec![(".vibe/config.toml", config)] }
 }
 
-/// The only key any agent gets.
+/// The only API key that agents get.
 fn key(name: &'static str) -> (&'static str, String) {
     (name, "test-key".into())
 }

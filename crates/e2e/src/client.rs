@@ -1,4 +1,4 @@
-//! A plain ACP client: lines out, lines in, every line kept.
+//! A plain ACP client: lines out, lines in; every received line is kept.
 
 use serde_json::{Value, json};
 use std::{
@@ -7,14 +7,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long anything may take before a test says it hangs.
+/// The time after which a test reports that something hangs.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
 pub struct Client {
     writer: Box<dyn Write + Send>,
     lines: Receiver<String>,
     next_id: u64,
-    /// Everything heard, in order.
+    /// Everything received, in order.
     pub heard: Vec<Value>,
 }
 
@@ -53,7 +53,7 @@ impl Client {
         id
     }
 
-    /// Sends a request and waits for its answer: the whole response.
+    /// Sends a request and waits for the whole response.
     pub fn ask(&mut self, method: &str, params: &Value) -> Value {
         let id = self.send(method, params);
         self.answer(id)
@@ -80,7 +80,7 @@ impl Client {
         loop {
             let left = PATIENCE.checked_sub(begin.elapsed()).unwrap_or_default();
             let Some(message) = self.next(left) else {
-                panic!("waited in vain for {what}; last heard {:?}", self.heard.last());
+                panic!("timed out waiting for {what}; last message {:?}", self.heard.last());
             };
             if condition(&message) {
                 return message;
@@ -106,7 +106,7 @@ impl Client {
         self.send_line(&frame.to_string());
     }
 
-    /// Names the agent and says hello.
+    /// Selects the agent and sends `initialize`.
     pub fn connect(&mut self, argv: &[String]) -> Value {
         let agent = json!({ "agent": { "name": "fake", "argv": argv } });
         self.notify("_jackfield/connect", &agent);
@@ -117,7 +117,7 @@ impl Client {
         self.result("initialize", &json!({ "protocolVersion": 1, "clientCapabilities": {} }))
     }
 
-    /// Says hello as a client that knows of the hub.
+    /// Sends `initialize` as a client that knows the hub.
     pub fn hello_aware(&mut self) -> Value {
         let capabilities = json!({ "_meta": { "jackfield": {} } });
         self.result(
@@ -136,7 +136,7 @@ impl Client {
         self.send("session/prompt", &json!({ "sessionId": session, "prompt": prompt }))
     }
 
-    /// One whole turn; returns the stop reason.
+    /// Runs one turn; returns the stop reason.
     pub fn prompt(&mut self, session: &str, text: &str) -> String {
         let id = self.send_prompt(session, text);
         let answer = self.answer(id);
@@ -144,7 +144,7 @@ impl Client {
         reason.unwrap_or_else(|| panic!("the prompt failed: {answer}")).to_owned()
     }
 
-    /// The agent's text heard so far, put together.
+    /// The agent's text so far, concatenated.
     pub fn text(&self) -> String {
         let chunk = |it: &Value| {
             let update = it.pointer("/params/update")?;

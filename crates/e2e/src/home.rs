@@ -1,4 +1,4 @@
-//! One Jackfield in a directory of its own, with nothing of the surrounding environment.
+//! One Jackfield installation in a folder of its own, with nothing of the surrounding environment.
 
 use crate::{Client, procs, wait_for};
 use rustix::{
@@ -16,20 +16,20 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Configuration, state and runtime directories; removed with everything in them at the end, after
-/// every process that still carries the mark was ended and reported.
+/// Configuration, state and runtime folders. At the end, every process that still carries the mark is killed and
+/// reported, and the folders are removed.
 pub struct Home {
     dir: tempfile::TempDir,
     mark: String,
 }
 
-/// Where the daemons' stderr goes, below the home.
+/// The file of the daemons' stderr, below the home.
 const SAID: &str = "serve.stderr";
 
-/// A guard whose agent has just ended is about to end, too.
+/// A guard whose agent has just exited is about to exit, too.
 const LEAVING_MAX: Duration = Duration::from_secs(5);
 
-/// A daemon of ours.
+/// A running daemon.
 pub struct Daemon {
     child: Child,
 }
@@ -44,7 +44,7 @@ impl Home {
     pub fn new() -> Home {
         let dir = tempfile::Builder::new().prefix("jf-").tempdir().expect("a temporary directory");
         let name = dir.path().file_name().expect("it has a name").to_string_lossy().into_owned();
-        // The directory's own name: it stands in `HOME` and `TMPDIR`, which agents inherit too.
+        // The name of the folder, which is in `HOME` and `TMPDIR`, so that agents inherit it, too.
         Home { mark: name, dir }
     }
 
@@ -52,7 +52,7 @@ impl Home {
         self.dir.path()
     }
 
-    /// Found in the environment or the arguments of every process this home started.
+    /// Occurs in the environment or the arguments of every process that this home started.
     pub fn mark(&self) -> &str {
         &self.mark
     }
@@ -68,7 +68,7 @@ impl Home {
         command
     }
 
-    /// Gives a command our directories and nothing else of the environment.
+    /// Gives a command the folders of this home and nothing else of the environment.
     fn dress(&self, mut command: Command) -> Command {
         command.current_dir(self.path()).env_clear();
         command.env("PATH", "/usr/local/bin:/usr/bin:/bin").env("HOME", self.path());
@@ -84,7 +84,7 @@ impl Home {
         finish(self.command(args), bound)
     }
 
-    /// What the daemons of this home said on stderr, one after the other.
+    /// The stderr of all daemons of this home, one after the other.
     pub fn said(&self) -> String {
         let bytes = fs::read(self.path().join(SAID)).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
@@ -95,17 +95,17 @@ impl Home {
         self.serve_in(args, &[])
     }
 
-    /// The same with more in its environment.
+    /// The same with additional environment variables.
     pub fn serve_in(&self, args: &[&str], env: &[(&str, &str)]) -> Daemon {
         let mut command = self.command(&["serve"]);
         command.args(args).envs(env.iter().copied());
         self.start(command)
     }
 
-    /// The same by a command of somebody else, who runs our binary where it is to run.
+    /// The same through a launcher, which runs our binary in another place.
     pub fn serve_by(&self, launcher: Command, args: &[&str]) -> Daemon {
         let mut command = self.dress(launcher);
-        // For those who launch are an administrator's tools.
+        // Launchers are administration tools.
         command.env("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin");
         command.arg("serve").args(args);
         self.start(command)
@@ -139,23 +139,23 @@ impl Home {
         wait_for("the daemon's socket", Duration::from_secs(20), || {
             let ended = daemon.child.try_wait().expect("our own child");
             assert!(ended.is_none(), "the daemon ended at once: {ended:?}");
-            // What a killed daemon was starting may hold its socket for a moment.
+            // Processes that a killed daemon was starting may hold its socket for a moment.
             let stream = UnixStream::connect(self.socket()).ok()?;
             let listens = socket_peercred(&stream).ok()?.pid;
             (listens == Pid::from_child(&daemon.child)).then_some(())
         });
-        // Its other addresses come after the socket; it answers when all of them are there.
+        // Other addresses come up after the socket; the daemon answers when all of them are ready.
         self.dial().hello();
     }
 
-    /// A client on the daemon's socket that has said nothing yet.
+    /// A client on the daemon's socket that has sent nothing yet.
     pub fn dial(&self) -> Client {
         let stream = UnixStream::connect(self.socket()).expect("the daemon listens");
         let reader = stream.try_clone().expect("a second handle");
         Client::new(Box::new(reader), Box::new(HangsUp(stream)))
     }
 
-    /// The command line of the fake agent, with its flags; its processes carry our mark.
+    /// The command line of the fake agent with its flags; its processes carry our mark.
     pub fn fake_agent(&self, flags: &[&str]) -> Vec<String> {
         let mut argv = vec![binary("fake-agent").to_string_lossy().into_owned()];
         argv.extend(["--marker".to_owned(), self.mark.clone()]);
@@ -163,8 +163,8 @@ impl Home {
         argv
     }
 
-    /// Somebody will want to know why.
-    #[expect(clippy::print_stderr, reason = "a test that fails says what it can")]
+    /// Prints the log after a failure.
+    #[expect(clippy::print_stderr, reason = "a failed test prints what is known")]
     fn tell(&self) {
         let said = self.said();
         let lines: Vec<_> = said.lines().collect();
@@ -172,7 +172,7 @@ impl Home {
         eprintln!("last words of the daemons of {}:\n{}", self.mark, last.join("\n"));
     }
 
-    /// Processes of this home that are alive, the given ones aside.
+    /// Running processes of this home, except for the given ones.
     pub fn alive(&self, except: &[u32]) -> Vec<u32> {
         let mut pids = procs::marked(&self.mark);
         pids.retain(|it| !except.contains(it));
@@ -180,7 +180,7 @@ impl Home {
     }
 }
 
-/// A stream that ends when it is dropped, although the thread that reads has a handle of its own.
+/// A stream that is closed when it is dropped, although the reading thread has its own handle.
 struct HangsUp(UnixStream);
 
 impl Write for HangsUp {
@@ -195,7 +195,7 @@ impl Write for HangsUp {
 
 impl Drop for HangsUp {
     fn drop(&mut self) {
-        // The daemon may have ended it already.
+        // The daemon may have closed it already.
         let _gone = self.0.shutdown(Shutdown::Both);
     }
 }
@@ -213,7 +213,7 @@ pub fn finish(mut command: Command, bound: Duration) -> Output {
     Output { status, stdout: collected(out), stderr: collected(err) }
 }
 
-/// Reads a stream to its end on a thread, so that its writer never waits.
+/// Reads a stream to its end on a thread, so that its writer never blocks.
 fn collect(mut from: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -246,30 +246,30 @@ impl Daemon {
         self.child.id()
     }
 
-    /// One that has ended hears nothing.
+    /// Sends a signal, unless the daemon has exited.
     pub fn signal(&self, signal: Signal) {
         let _gone = kill_process(Pid::from_child(&self.child), signal);
     }
 
-    /// How it ended, if it has.
+    /// The exit status, if it has exited.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().expect("our own child")
     }
 
-    /// SIGKILL, and the zombie is collected.
+    /// Sends SIGKILL and reaps the process.
     pub fn kill_9(mut self) {
         procs::kill_9(self.pid());
         let _status = self.child.wait();
     }
 
-    /// SIGTERM, and waits for the end.
+    /// Sends SIGTERM and waits for the exit.
     pub fn stop(mut self) {
         self.terminate();
     }
 
     fn terminate(&mut self) {
         self.signal(Signal::TERM);
-        // A test that failed may have left it stopped.
+        // A failed test may have left it stopped by SIGSTOP.
         self.signal(Signal::CONT);
         wait_for("the daemon's end", Duration::from_secs(20), || {
             self.child.try_wait().expect("our own child")

@@ -1,5 +1,5 @@
-//! A small HTTP/1.1 client over a plain socket: every byte it sends is in the test, and streams are
-//! read as they come.
+//! A small HTTP/1.1 client over a plain socket: the test controls every byte that it sends, and streams are read as they
+//! arrive.
 
 use crate::{Home, client::PATIENCE};
 use serde_json::Value;
@@ -9,14 +9,14 @@ use std::{
     net::{SocketAddr, TcpStream},
 };
 
-/// A web front of a daemon, and the token that opens it.
+/// The web server of a daemon, and its token.
 #[derive(Debug, Clone)]
 pub struct Web {
     pub address: SocketAddr,
     pub token: String,
 }
 
-/// A whole answer.
+/// A complete response.
 #[derive(Debug, Clone)]
 pub struct Reply {
     pub status: u16,
@@ -25,7 +25,7 @@ pub struct Reply {
     pub body: Vec<u8>,
 }
 
-/// An answer that goes on.
+/// A response that is a stream of events.
 pub struct Events {
     reader: BufReader<TcpStream>,
     /// Decoded and not yet read.
@@ -41,14 +41,21 @@ pub struct Event {
     pub data: String,
 }
 
+/// The address of this scheme on which the daemon of this home listens. It was started with port 0, so that no other
+/// process can have the port.
+pub fn listening_address(home: &Home, scheme: &str) -> SocketAddr {
+    let (printed, prefix) = (home.said(), format!("listening on {scheme}://"));
+    let mut addresses = printed.lines().filter_map(|it| it.split(&prefix).nth(1));
+    let address = addresses.next_back().expect("the daemon prints its address");
+    address.parse().expect("an address")
+}
+
 impl Web {
     /// The front of the daemon that was last started in this home with `--listen http://…`.
     pub fn of(home: &Home) -> Web {
-        let said = home.said();
-        let mut heard = said.lines().filter_map(|it| it.split("listening on http://").nth(1));
-        let address = heard.next_back().expect("the daemon says where it listens");
+        let address = listening_address(home, "http");
         let token = fs::read_to_string(home.path().join("state/token")).expect("a token file");
-        Web { address: address.parse().expect("an address"), token: token.trim().to_owned() }
+        Web { address, token: token.trim().to_owned() }
     }
 
     pub fn get(&self, path: &str) -> Reply {
@@ -63,7 +70,7 @@ impl Web {
         self.ask("DELETE", path, &[], None)
     }
 
-    /// One request and its answer; `headers` such as `Acp-Session-Id: s-1`.
+    /// Sends one request and reads its response; `headers` such as `Acp-Session-Id: s-1`.
     pub fn ask(&self, method: &str, path: &str, headers: &[&str], body: Option<&Value>) -> Reply {
         let mut reader = BufReader::new(self.send(method, path, headers, body));
         let (status, headers) = read_head(&mut reader);
@@ -115,7 +122,7 @@ impl Web {
 }
 
 impl Reply {
-    /// A header that must be there; its name in lowercase.
+    /// A header that must exist; its name in lowercase.
     pub fn header(&self, name: &str) -> &str {
         let found = self.headers.iter().find(|it| it.0 == name);
         found.map_or_else(|| panic!("no `{name}`: {self:?}"), |it| &*it.1)
@@ -125,7 +132,7 @@ impl Reply {
         serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("no JSON: {self:?}"))
     }
 
-    /// The body of an answer that must be good.
+    /// The body of a response that must be successful.
     pub fn good(&self) -> Value {
         assert!((200..300).contains(&self.status), "{}: {}", self.status, self.text());
         self.json()
@@ -137,7 +144,7 @@ impl Reply {
 }
 
 impl Events {
-    /// What to cut it off by.
+    /// The socket, to disconnect it.
     pub fn socket(&self) -> TcpStream {
         self.reader.get_ref().try_clone().expect("a second handle")
     }
@@ -177,7 +184,7 @@ impl Events {
         panic!("the stream ended before {what}: {events:#?}");
     }
 
-    /// Everything up to its end.
+    /// All events up to the end.
     pub fn rest(&mut self) -> Vec<Event> {
         std::iter::from_fn(|| self.next()).collect()
     }

@@ -1,9 +1,8 @@
-//! The real binary under test: its directories, its daemon, its clients, and the processes it leaves.
+//! The real binary under test: its folders, its daemon, its clients, and the processes it leaves.
 //!
-//! Read in this order: [`home`] (one Jackfield in a directory of its own), [`client`] (a plain ACP
-//! client over a socket or pipes), [`http`] (the same over HTTP), [`cli`] (real agents),
-//! [`real_model`] (a real model), [`app`] (somebody's program with our client in it), [`procs`] (who is
-//! alive), [`wait`] (conditions with a bound).
+//! Read in this order: [`home`] (one Jackfield installation in a folder of its own), [`client`] (a plain ACP client over a
+//! socket or pipes), [`http`] (the same over HTTP), [`cli`] (real agents), [`real_model`] (a real model), [`app`] (a program
+//! that uses the client package), [`procs`] (running processes), [`wait`] (conditions with a timeout).
 
 pub mod acp;
 pub mod app;

@@ -1,9 +1,9 @@
-//! Who is alive: processes found by a mark in their environment or arguments, and their memory.
+//! Running processes, found by a mark in their environment or arguments, and their memory.
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use std::fs;
 
-/// Pids of all living processes whose environment or command line contains `mark`; not ourselves.
+/// Pids of all running processes except for this one whose environment or command line contains `mark`.
 pub fn marked(mark: &str) -> Vec<u32> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -24,20 +24,20 @@ fn carries(pid: u32, mark: &str) -> bool {
     })
 }
 
-/// Whether a process runs; a zombie does not.
+/// Whether a process runs; a zombie does not count.
 pub fn is_alive(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
     state.is_some_and(|it| it != 'Z' && it != 'X') && test_kill_process(as_pid(pid)).is_ok()
 }
 
-/// The words a process was started with; none for one that is gone.
+/// The arguments of a process; none if it has exited.
 pub fn words(pid: u32) -> Vec<String> {
     let text = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     String::from_utf8_lossy(&text).split_terminator('\0').map(str::to_owned).collect()
 }
 
-/// A living child of a process, by the name that the kernel shows.
+/// A running child of a process, by the name that the kernel shows.
 pub fn child_named(parent: u32, name: &str) -> Option<u32> {
     let threads = fs::read_dir(format!("/proc/{parent}/task")).ok()?.flatten();
     let children = threads.filter_map(|it| fs::read_to_string(it.path().join("children")).ok());
@@ -49,7 +49,7 @@ pub fn child_named(parent: u32, name: &str) -> Option<u32> {
     })
 }
 
-/// SIGKILL to a process this test started or caused.
+/// Sends SIGKILL to a process that this test caused.
 pub fn kill_9(pid: u32) {
     let _gone_already = kill_process(as_pid(pid), Signal::KILL);
 }
@@ -65,7 +65,7 @@ pub fn allocated(pid: u32) -> u64 {
     field(pid, "RssAnon:")
 }
 
-/// The most it ever had.
+/// The peak of resident memory in bytes.
 pub fn resident_peak(pid: u32) -> u64 {
     field(pid, "VmHWM:")
 }

@@ -1,4 +1,4 @@
-//! A wire that breaks: passes bytes on between a client and a server, until it is cut.
+//! A proxy that forwards bytes between a client and a server until it cuts the connection.
 
 use std::{
     io::{self, Read as _},
@@ -7,19 +7,19 @@ use std::{
     thread,
 };
 
-/// Listens on a port of its own for as long as it lives; what is under way ends with it.
+/// Listens on a port of its own until it is dropped, which also cuts its connections.
 pub struct Proxy {
     pub at: SocketAddr,
     wires: Arc<Mutex<Wires>>,
 }
 
-/// What becomes of a connection by itself.
+/// What the proxy does with a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     Lives,
-    /// When the server has said so many bytes.
+    /// Cut after this many bytes from the server.
     IsCutAfter(u64),
-    /// The same, but nobody is told.
+    /// The same, but without closing the connection.
     FallsSilentAfter(u64),
 }
 
@@ -31,12 +31,12 @@ struct Wires {
 }
 
 impl Proxy {
-    /// A wire that holds until somebody cuts it.
+    /// A proxy that forwards until `cut` is called.
     pub fn to(server: SocketAddr) -> Proxy {
         Proxy::that_breaks(server, |_| Fate::Lives)
     }
 
-    /// The fate of a connection depends on how many there were before.
+    /// The behavior of a connection depends on how many there were before.
     pub fn that_breaks(server: SocketAddr, fate: fn(usize) -> Fate) -> Proxy {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
         let at = listener.local_addr().expect("it is bound");
@@ -54,19 +54,19 @@ impl Proxy {
         Proxy { at, wires }
     }
 
-    /// The server has moved: whoever comes then is passed on there.
+    /// The server has moved: new connections are forwarded there.
     pub fn lead_to(&self, server: SocketAddr) {
         lock(&self.wires).server = server;
     }
 
-    /// Cuts everything that is under way. Whoever comes then is passed on again.
+    /// Cuts all connections. New ones are forwarded again.
     pub fn cut(&self) {
         for socket in lock(&self.wires).sockets.drain(..) {
             let _gone = socket.shutdown(Shutdown::Both);
         }
     }
 
-    /// How many connections have met their fate.
+    /// The number of connections that were cut by their limit.
     pub fn broken(&self) -> usize {
         lock(&self.wires).broken
     }
@@ -76,12 +76,12 @@ impl Drop for Proxy {
     fn drop(&mut self) {
         lock(&self.wires).closed = true;
         self.cut();
-        // The thread that listens wakes up, and sees that it is over.
+        // Wakes the listening thread, which checks the flag.
         let _woken = TcpStream::connect(self.at);
     }
 }
 
-/// Starts to carry both directions.
+/// Starts to forward both directions.
 fn carry(wires: &Arc<Mutex<Wires>>, client: &TcpStream, fate: Fate) {
     let server = lock(wires).server;
     let Ok(server) = TcpStream::connect(server) else { return };
@@ -95,7 +95,7 @@ fn carry(wires: &Arc<Mutex<Wires>>, client: &TcpStream, fate: Fate) {
         let (from, mut into, wires) = (another(from), another(into), Arc::clone(wires));
         lock(&wires).sockets.push(another(&from));
         thread::spawn(move || {
-            // However it ends, the other direction has no purpose any more.
+            // When one direction ends, the other one is closed, too.
             let carried = io::copy(&mut (&from).take(limit), &mut into);
             if carried.is_ok_and(|it| it == limit) {
                 lock(&wires).broken += 1;
@@ -110,5 +110,5 @@ fn carry(wires: &Arc<Mutex<Wires>>, client: &TcpStream, fate: Fate) {
 }
 
 fn lock(wires: &Mutex<Wires>) -> MutexGuard<'_, Wires> {
-    wires.lock().expect("nobody panics while it holds this")
+    wires.lock().expect("no thread panics while it holds the lock")
 }

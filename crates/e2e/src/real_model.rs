@@ -1,7 +1,6 @@
-//! A real model on this machine: llama.cpp's server with a very small one, on one thread.
+//! A real model on this machine: the server of llama.cpp with a very small model, on one thread.
 //!
-//! It knows no tools, answers short questions about as well as one would expect, and takes about a
-//! second to start.
+//! It has no tools, its answers are poor, and it takes about a second to start.
 
 use crate::{
     cli::{agents_dir, installed},
@@ -15,22 +14,22 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-/// Ends with this value; and with this process, if that comes first, since its input ends then.
+/// The server exits when this is dropped, or when this process exits, because its stdin ends then.
 pub struct RealModel {
     process: Child,
     address: SocketAddr,
 }
 
 impl RealModel {
-    /// What the server calls it.
+    /// The name of the model.
     pub const NAME: &str = "smollm2-135m";
 
-    /// Waits until it can be asked. `None` only where the packages could not be reached when agents were
-    /// installed; that is told.
-    #[expect(clippy::print_stderr, reason = "a test that is left out says so")]
+    /// Waits until it is ready. Returns `None`, and prints so, if the packages could not be downloaded when agents were
+    /// installed.
+    #[expect(clippy::print_stderr, reason = "a skipped test is reported")]
     pub fn start() -> Option<RealModel> {
         if let Ok(why) = fs::read_to_string(agents_dir().join("model.skipped")) {
-            eprintln!("left out: there is no real model here. {}", why.trim());
+            eprintln!("skipped: no real model is installed. {}", why.trim());
             return None;
         }
         let script =
@@ -46,7 +45,7 @@ impl RealModel {
             .expect("python");
         let stdout = process.stdout.take().expect("a pipe");
         let mut line = String::new();
-        BufReader::new(stdout).read_line(&mut line).expect("it says where it is");
+        BufReader::new(stdout).read_line(&mut line).expect("the server prints its address");
         let address =
             line.trim().strip_prefix("ready http://").and_then(|it| it.strip_suffix("/v1"));
         let address = address.and_then(|it| it.parse().ok());
@@ -54,12 +53,12 @@ impl RealModel {
         Some(RealModel { process, address })
     }
 
-    /// For `OPENAI_BASE_URL`.
+    /// The value of `OPENAI_BASE_URL`.
     pub fn base_url(&self) -> String {
         format!("http://{}/v1", self.address)
     }
 
-    /// To ask it over plain HTTP. It wants no key.
+    /// The server for plain HTTP requests. It needs no key.
     pub fn web(&self) -> Web {
         Web { address: self.address, token: "none".to_owned() }
     }

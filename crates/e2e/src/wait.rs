@@ -1,4 +1,4 @@
-//! Conditions with a bound in time. No test sleeps elsewhere.
+//! Conditions with a timeout. No test sleeps elsewhere.
 
 use std::time::Duration;
 

@@ -10,7 +10,7 @@ use std::{
 
 const BOUND: Duration = Duration::from_secs(20);
 /// What the daemon reads of the ask of the fake agent, and how the agent calls it.
-const ABOUT: &str = "touches /fake/file, called \"touch a file\"";
+const ABOUT: &str = "touches /fake/file, titled \"touch a file\"";
 
 fn said(output: &Output) -> (Option<i32>, String) {
     let text = [&output.stdout[..], &output.stderr[..]].concat();
@@ -48,7 +48,7 @@ fn an_answer_from_outside_is_the_only_one_the_agent_hears() {
     let question = "[y] allow-once  [a] allow-always  [n] reject-once  [never] reject-always";
     assert_eq!(code, Some(0), "{text}");
     assert!(text.starts_with(&format!("{id}:1  ")) && text.contains(question), "{text}");
-    for part in ["touches  /fake/file", "because  no rule", "the agent calls it: touch a file"] {
+    for part in ["touches  /fake/file", "because  no rule", "title by the agent: touch a file"] {
         assert!(text.contains(part), "{part}: {text}");
     }
 
@@ -66,7 +66,7 @@ fn an_answer_from_outside_is_the_only_one_the_agent_hears() {
     let (code, text) = said(&home.run(&["answer", &format!("{id}:1"), "n"], BOUND));
     assert_eq!(code, Some(1), "{text}");
     assert!(text.contains("answered by jackfield-answer (c-"), "{text}");
-    assert!(said(&home.run(&["asks"], BOUND)).1.starts_with("nothing is asked"));
+    assert!(said(&home.run(&["asks"], BOUND)).1.starts_with("no open asks"));
     let mut late = home.dial();
     late.hello();
     late.result("session/load", &json!({ "sessionId": id, "cwd": home.path(), "mcpServers": [] }));

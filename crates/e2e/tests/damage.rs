@@ -43,7 +43,7 @@ fn who_loads_a_session_with_a_damaged_record_is_told_and_nobody_waits() {
     assert!(is("opened") && is("missing"), "{rest}");
     assert!(!rest.contains("a-word-that-has-been-altered"), "{rest}");
     let import = run(&["sessions", "import", "rest.ndjson"]);
-    assert!(text(&import.stderr).contains("can be read, and not imported"), "{import:?}");
+    assert!(text(&import.stderr).contains("such a file cannot be imported"), "{import:?}");
     let markdown = run(&["sessions", "export", &damaged, "--skip-damaged", "--format", "markdown"]);
     assert!(text(&markdown.stdout).contains("is missing: the checksum"), "{markdown:?}");
 

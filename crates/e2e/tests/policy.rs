@@ -51,7 +51,8 @@ fn a_deny_beats_approve_all_and_is_explained() {
     let ran = run(&home, &["--approve", "all"], "ask");
     assert!(ran.stdout.contains("ask 1: reject-once"), "{}{}", ran.stdout, ran.stderr);
     assert_eq!(ran.code, Some(5), "{}", ran.stderr);
-    for part in ["denied by a rule: touch a file", "`hands off`", "jackfield policy explain"] {
+    for part in ["denied by a policy rule: touch a file", "`hands off`", "jackfield policy explain"]
+    {
         assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
     }
     let id = only_session(&home);
@@ -168,7 +169,7 @@ fn a_project_speaks_only_when_it_is_trusted() {
     assert_eq!(run(&home, &[], "ask").code, Some(0));
     // What was trusted stays, whatever the file says now.
     fs::write(&file, "[[rule]]\ndo = \"deny\"\n").unwrap();
-    assert!(told(&home, &["trust", "--list"]).stdout.contains("has changed since"));
+    assert!(told(&home, &["trust", "--list"]).stdout.contains("the file has changed"));
     assert_eq!(run(&home, &[], "ask").code, Some(0));
     assert_eq!(told(&home, &["trust", "--revoke"]).code, Some(0));
     assert_eq!(run(&home, &[], "ask").code, Some(5));

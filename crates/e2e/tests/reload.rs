@@ -37,7 +37,7 @@ fn hangup_applies_what_can_change_and_names_what_needs_a_restart() {
     let from = home.said().len();
     daemon.signal(Signal::HUP);
     let said = logged(&home, from, "need a restart");
-    assert!(said.contains("the configuration was read again"), "{said}");
+    assert!(said.contains("reloaded the configuration"), "{said}");
     assert!(said.contains("default_agent, agents, sessions"), "{said}");
     assert!(said.contains("durability"), "{said}");
     let session = client.open(home.path());
@@ -46,7 +46,7 @@ fn hangup_applies_what_can_change_and_names_what_needs_a_restart() {
     configure(&home, "default_agent = \"gone\"\nagnets = 1\n");
     let from = home.said().len();
     daemon.signal(Signal::HUP);
-    let said = logged(&home, from, "the last one stays");
+    let said = logged(&home, from, "keeping the old one");
     assert!(said.contains("agnets"), "the mistake is named: {said}");
     let session = client.open(home.path());
     assert_eq!(client.prompt(&session, "hello"), "end_turn");

@@ -8,10 +8,12 @@ use agent_client_protocol::{
         PromptRequest, SessionId, StopReason,
     },
 };
-use jackfield_e2e::{Client, Daemon, Home, client::PATIENCE, home::binary};
+use jackfield_e2e::{
+    Client, Daemon, Home, client::PATIENCE, home::binary, http::listening_address,
+};
 use serde_json::{Value, json};
 use std::{
-    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
+    net::{SocketAddr, TcpStream},
     path::Path,
 };
 use tokio::sync::{Barrier, OnceCell};
@@ -57,15 +59,10 @@ fn nobody_speaks_over_tcp_without_the_token() {
     daemon.stop();
 }
 
-/// A daemon that also listens on a port that was free a moment ago.
+/// A daemon that also listens on a TCP port.
 pub(crate) fn serve_tcp(home: &Home) -> (Daemon, SocketAddr) {
-    let address = free_port();
-    (home.serve(&["--listen", &format!("tcp://{address}")]), address)
-}
-
-/// Nobody listens there now, and hardly anybody will soon.
-pub(crate) fn free_port() -> SocketAddr {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap()
+    let daemon = home.serve(&["--listen", "tcp://127.0.0.1:0"]);
+    (daemon, listening_address(home, "tcp"))
 }
 
 /// The command line of the SDK's agent, which keeps its sessions in a directory of this home.

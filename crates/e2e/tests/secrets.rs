@@ -182,11 +182,11 @@ fn a_file_that_was_cut_edited_or_is_foreign_is_refused_and_leaves_nothing() {
     let file = home.path().join("bad.ndjson");
     let edited = good.join("\n").replace("\"is\":\"ended\"", "\"is\":\"endod\"");
     let cases = [
-        (good[..good.len() - 1].join("\n"), "it was cut"),
-        (good[..5].join("\n"), "line 5: the file ends here"),
-        (edited, "the sum is wrong"),
-        (good.join("\n").replace("end_turn", "odd_turn"), "the sum is wrong"),
-        ("hello".to_owned(), "line 1: this is no session"),
+        (good[..good.len() - 1].join("\n"), "the file is truncated"),
+        (good[..5].join("\n"), "line 5: the file is truncated"),
+        (edited, "the checksum does not match"),
+        (good.join("\n").replace("end_turn", "odd_turn"), "the checksum does not match"),
+        ("hello".to_owned(), "line 1: the file was not written by"),
         (String::new(), "line 1: the file is empty"),
     ];
     for (text, why) in cases {
@@ -194,7 +194,7 @@ fn a_file_that_was_cut_edited_or_is_foreign_is_refused_and_leaves_nothing() {
         let it = home.run(&["sessions", "import", file.to_str().unwrap()], BOUND);
         let told = String::from_utf8_lossy(&it.stderr).into_owned();
         assert_eq!(it.status.code(), Some(1), "{told}");
-        assert!(told.contains(why) && told.contains("nothing of it was kept"), "{why}: {told}");
+        assert!(told.contains(why) && told.contains("nothing of it was stored"), "{why}: {told}");
     }
     let rows = client.result("_jackfield/sessions", &json!({}));
     assert_eq!(rows["sessions"].as_array().map(Vec::len), Some(1), "{rows}");

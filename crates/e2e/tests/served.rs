@@ -234,10 +234,10 @@ fn rules_hold_for_what_the_daemon_itself_does_and_the_log_has_it() {
     let log = world.home.run(&["log", &world.session], BOUND);
     let log = String::from_utf8_lossy(&log.stdout).into_owned();
     for line in [
-        format!("the daemon refused the agent: run `touch {marker}`: a rule of the user"),
-        format!("the daemon refused the agent: read {env}: a rule of the user"),
-        format!("the daemon did for the agent: write {other}"),
-        "the daemon did for the agent: run `echo a`".to_owned(),
+        format!("daemon denied the agent's request: run `touch {marker}`: a rule of the user"),
+        format!("daemon denied the agent's request: read {env}: a rule of the user"),
+        format!("daemon handled the agent's request: write {other}"),
+        "daemon handled the agent's request: run `echo a`".to_owned(),
     ] {
         assert!(log.contains(&line), "`{line}` is missing in\n{log}");
     }
@@ -267,7 +267,7 @@ fn a_terminal_that_is_left_can_be_looked_at_until_the_agent_has_too_many() {
         assert!(world.say("terminal-leave true").starts_with("terminal: left "));
     }
     let said = world.say("terminal-leave true");
-    assert!(said.contains("32 terminals are open: release some"), "{said}");
+    assert!(said.contains("32 terminals are open, which is the limit: release some"), "{said}");
     assert!(!world.home.alive(&before).is_empty());
     world.end();
 }

@@ -2,8 +2,12 @@
 //! WebSocket and HTTP. One who asked leaves in mid-ask, one comes late, and the agent hears one
 //! answer.
 
-use crate::sdk::free_port;
-use jackfield_e2e::{Client, Daemon, Home, acp::Surfer, http::Web, wait_for};
+use jackfield_e2e::{
+    Client, Daemon, Home,
+    acp::Surfer,
+    http::{Web, listening_address},
+    wait_for,
+};
 use serde_json::{Value, json};
 use std::{
     net::{Shutdown, SocketAddr, TcpStream},
@@ -45,10 +49,8 @@ struct Addresses {
 }
 
 fn serve(home: &Home) -> (Daemon, Addresses) {
-    let tcp = free_port();
-    let listen = ["--listen", &format!("tcp://{tcp}"), "--listen", "http://127.0.0.1:0"];
-    let daemon = home.serve(&listen);
-    (daemon, Addresses { tcp, web: Web::of(home) })
+    let daemon = home.serve(&["--listen", "tcp://127.0.0.1:0", "--listen", "http://127.0.0.1:0"]);
+    (daemon, Addresses { tcp: listening_address(home, "tcp"), web: Web::of(home) })
 }
 
 impl Party {

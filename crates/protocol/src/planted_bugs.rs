@@ -3,8 +3,8 @@
 //!
 //! A hook is an ordinary condition, so it is compiled and renamed with the code around it:
 //!
-//! ```ignore
-//! if self.is_full(conn) && !is_planted("ignore-slow-client") {
+//! ```text
+//! if is_full && !is_planted("ignore-slow-client") {
 //! ```
 //!
 //! Only a build with `--cfg planted_bugs` can make a mistake. In every other build the condition is a constant.

@@ -1,8 +1,8 @@
-//! The deliberate mistakes of `cargo xtask plant`: what each breaks, and in which world it is looked for.
+//! The bugs that `cargo xtask plant` plants: what each breaks, and which world must find it.
 //!
-//! The hooks are calls of `is_planted` in the code under test. Most of the mistakes were made once.
+//! The hooks are calls of `is_planted` in the code under test. Most of these bugs existed once.
 
-/// A mistake that the simulator must find.
+/// A bug that the simulator must find.
 #[derive(Debug, Clone, Copy)]
 pub struct PlantedBug {
     pub name: &'static str,
@@ -114,20 +114,16 @@ pub const PLANTED_BUGS: &[PlantedBug] = &[
         "a session is reported as quiet while a user is asked",
     ),
     bug("hub", "restore-without-mode", "a restored session has lost its mode"),
-    bug(
-        "hub",
-        "reseed-without-digest",
-        "an agent that lost a session is not told what happened in it",
-    ),
+    bug("hub", "reseed-without-digest", "an agent that lost a session gets no digest of it"),
     bug("hub", "repeat-digest", "every prompt after a reseed carries the digest again"),
     bug(
         "hub",
         "resume-unseeded-session",
-        "after a crash, an agent resumes a session that it was never told about",
+        "after a crash, an agent resumes a session that it was never given",
     ),
     bug("hub", "one-session-too-many-per-agent", "a process serves more sessions than it may"),
     bug("hub", "end-one-session-of-dead-agent", "only one session of a dead process is notified"),
-    bug("hub", "fall-back-without-event", "another agent is used, and no event says so"),
+    bug("hub", "fall-back-without-event", "another agent is used, and no event reports it"),
     bug("hub", "forget-prompt-key", "a repeated prompt runs twice"),
     bug(
         "hub",
@@ -242,7 +238,7 @@ pub use search::find_bugs;
 #[cfg(planted_bugs)]
 mod search {
     use super::PlantedBug;
-    use crate::worlds::{Failure, WORLDS};
+    use crate::worlds::{SeedFailure, WORLDS};
     use jackfield_protocol::planted_bugs::plant_bug;
     use std::{
         num::NonZero,
@@ -254,8 +250,9 @@ mod search {
     };
 
     /// Runs up to this many seeds for each bug, on all cores, and returns the first failure of each.
-    pub fn find_bugs(bugs: &[PlantedBug], seeds: u64) -> Vec<Option<Failure>> {
-        let found = bugs.iter().map(|_| Mutex::default()).collect::<Vec<Mutex<Option<Failure>>>>();
+    pub fn find_bugs(bugs: &[PlantedBug], seeds: u64) -> Vec<Option<SeedFailure>> {
+        let found =
+            bugs.iter().map(|_| Mutex::default()).collect::<Vec<Mutex<Option<SeedFailure>>>>();
         let next = AtomicUsize::new(0);
         thread::scope(|scope| {
             for _ in 0..thread::available_parallelism().map_or(1, NonZero::get) {
@@ -271,7 +268,7 @@ mod search {
         found.into_iter().map(|it| it.into_inner().expect("no thread panics")).collect()
     }
 
-    fn find_bug(bug: &PlantedBug, seeds: u64) -> Option<Failure> {
+    fn find_bug(bug: &PlantedBug, seeds: u64) -> Option<SeedFailure> {
         let world = WORLDS.iter().find(|it| it.name == bug.world).expect("the world exists");
         plant_bug(bug.name);
         let failure = (0..seeds).find_map(|seed| (world.run)(seed, world.steps).err());

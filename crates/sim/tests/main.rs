@@ -1,4 +1,4 @@
-//! Simulated worlds, scenarios and recordings.
+//! Simulation worlds, scenarios and recordings.
 
 mod bus_sim;
 mod gateway_sim;

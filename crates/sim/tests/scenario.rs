@@ -1,9 +1,9 @@
-//! The chapters of `spec/`, played against the hub.
+//! Runs the chapters of `spec/` against the hub.
 
-use jackfield_sim::scenario::Book;
+use jackfield_sim::scenario::ScenarioBook;
 use std::{fs, path::Path};
 
-fn book() -> Book {
+fn book() -> ScenarioBook {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../spec");
     let mut chapters: Vec<_> = fs::read_dir(folder)
         .expect("the chapters are there")
@@ -11,11 +11,11 @@ fn book() -> Book {
         .filter(|it| it.extension().is_some_and(|it| it == "md"))
         .collect();
     chapters.sort();
-    let mut book = Book::default();
+    let mut book = ScenarioBook::default();
     for chapter in chapters {
         let name = chapter.file_name().expect("a file has a name").to_string_lossy();
         let text = fs::read_to_string(&chapter).expect("a chapter is text");
-        book.add(&format!("spec/{name}"), &text);
+        book.add_chapter(&format!("spec/{name}"), &text);
     }
     book
 }
@@ -25,8 +25,8 @@ fn every_scenario_holds() {
     let book = book();
     let mut failed = Vec::new();
     for heading in book.headings() {
-        let played = std::panic::catch_unwind(|| book.play(heading));
-        if played.is_err() {
+        let result = std::panic::catch_unwind(|| book.run_scenario(heading));
+        if result.is_err() {
             failed.push(heading);
         }
     }

@@ -1,6 +1,6 @@
-//! A worker and a client that flood the bus, and pings of somebody beside them.
+//! A worker and a client that flood the bus, and pings of another client at the same time.
 
-use crate::line_client::{LineClient, To, write_all};
+use crate::line_client::{LineClient, MessageTarget, write_all};
 use std::{
     io,
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
@@ -8,53 +8,53 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Pings are sent so far apart.
+/// The time between two pings.
 const PAUSE: Duration = Duration::from_millis(1);
 const BURST: u64 = 20_000;
 const BATCH: u64 = 500;
 
-/// A flood that goes on until it is told to stop.
+/// A flood that runs until it is stopped.
 #[derive(Debug, Default)]
-pub struct Flood {
+pub struct BusFlood {
     stop: AtomicBool,
     carried: AtomicU64,
 }
 
-/// One that was answered.
+/// A ping that was answered.
 #[derive(Debug, Clone, Copy)]
-pub struct Ping {
+pub struct PingSample {
     pub took: Duration,
-    /// Messages of the flood that came through meanwhile.
+    /// Messages of the flood that were delivered meanwhile.
     pub passed: u64,
 }
 
-impl Flood {
+impl BusFlood {
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Messages that came through so far.
+    /// Messages that were delivered so far.
     pub fn carried(&self) -> u64 {
         self.carried.load(Ordering::Relaxed)
     }
 
-    /// A worker that has something to say all the time; this client reads it.
-    pub fn by_worker(&self, mut client: LineClient, to: &To) -> io::Result<()> {
+    /// A worker sends notifications without pause; this client reads them.
+    pub fn by_worker(&self, mut client: LineClient, to: &MessageTarget) -> io::Result<()> {
         let rest = format!(",\"count\":{BURST},\"bytes\":290");
         let request = to.request(1, "bench/burst", &rest);
         while !self.stop.load(Ordering::Relaxed) {
             client.send(request.as_bytes())?;
-            let mut came = 0;
-            while came <= BURST {
-                came += self.count(client.lines()?);
+            let mut received = 0;
+            while received <= BURST {
+                received += self.count(client.lines()?);
             }
         }
         Ok(())
     }
 
-    /// A client that asks all the time, as fast as it is let, and reads the answers beside it.
-    pub fn by_client(&self, mut client: LineClient, to: &To) -> io::Result<()> {
-        let hand = client.writer()?;
+    /// A client sends requests as fast as it can and reads the responses at the same time.
+    pub fn by_client(&self, mut client: LineClient, to: &MessageTarget) -> io::Result<()> {
+        let writer_handle = client.writer()?;
         let batch: String =
             (1..=BATCH).map(|id| to.request(id, "bench/ping", ",\"n\":1")).collect();
         let (asked, is_last) = (AtomicU64::new(0), AtomicBool::new(false));
@@ -62,9 +62,9 @@ impl Flood {
             let writer = scope.spawn(|| -> io::Result<()> {
                 while !is_last.load(Ordering::Relaxed) {
                     asked.fetch_add(BATCH, Ordering::Relaxed);
-                    // Said before the last batch is written: who still reads has something to come.
+                    // Set before the last batch is written, so that the reader still has responses to wait for.
                     is_last.store(self.stop.load(Ordering::Relaxed), Ordering::Release);
-                    write_all(&hand, batch.as_bytes())?;
+                    write_all(&writer_handle, batch.as_bytes())?;
                 }
                 Ok(())
             });
@@ -76,14 +76,19 @@ impl Flood {
         })
     }
 
-    /// So many pings of somebody beside it.
-    pub fn pings(&self, client: &mut LineClient, to: &To, count: u64) -> io::Result<Vec<Ping>> {
+    /// Sends this many pings, one after the other.
+    pub fn pings(
+        &self,
+        client: &mut LineClient,
+        to: &MessageTarget,
+        count: u64,
+    ) -> io::Result<Vec<PingSample>> {
         let mut pings = Vec::new();
         for id in 0..count {
             let (asked, before) = (Instant::now(), self.carried());
             client.send(to.request(id, "bench/ping", "").as_bytes())?;
             client.answer()?;
-            pings.push(Ping { took: asked.elapsed(), passed: self.carried() - before });
+            pings.push(PingSample { took: asked.elapsed(), passed: self.carried() - before });
             thread::sleep(PAUSE);
         }
         Ok(pings)

@@ -1,4 +1,4 @@
-//! A client of the bus at the cost of a system call: lines out of a big buffer, and no wait for ever.
+//! A fast client of the bus: it reads lines from a large buffer, and every wait has a timeout.
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec},
@@ -18,23 +18,23 @@ use std::{
 
 const BUFFER: usize = 256 * 1024;
 
-/// Whom a message is for: a session, and a pool where there are several.
+/// The target of a message: a session, and a pool if there are several.
 #[derive(Debug, Clone, Default)]
-pub struct To {
+pub struct MessageTarget {
     pub session: String,
     pub pool: Option<String>,
 }
 
-impl To {
-    pub fn session(session: impl Into<String>) -> To {
-        To { session: session.into(), pool: None }
+impl MessageTarget {
+    pub fn for_session(session: impl Into<String>) -> MessageTarget {
+        MessageTarget { session: session.into(), pool: None }
     }
 
-    pub fn in_pool(pool: &str, session: impl Into<String>) -> To {
-        To { session: session.into(), pool: Some(pool.to_owned()) }
+    pub fn in_pool(pool: &str, session: impl Into<String>) -> MessageTarget {
+        MessageTarget { session: session.into(), pool: Some(pool.to_owned()) }
     }
 
-    /// A request, with its line feed. `rest` follows the session in the params.
+    /// A request line. `rest` follows the session in the params.
     pub fn request(&self, id: u64, method: &str, rest: &str) -> String {
         self.message(&format!(",\"id\":{id}"), method, rest)
     }
@@ -63,32 +63,32 @@ pub struct LineClient {
     reader: OwnedFd,
     writer: OwnedFd,
     buffer: Vec<u8>,
-    /// What is read and not handed out.
+    /// The range of bytes that are read and not returned yet.
     start: usize,
     end: usize,
-    /// How long nothing may come before waiting is given up.
-    patience: Duration,
+    /// A read or write that makes no progress for this long fails.
+    timeout: Duration,
 }
 
 impl LineClient {
-    pub fn new(reader: OwnedFd, writer: OwnedFd, patience: Duration) -> LineClient {
-        // A pipe takes no such option; a peer that stalls is met on sockets.
-        let _only_sockets = set_socket_timeout(&writer, Timeout::Send, Some(patience));
-        LineClient { reader, writer, buffer: vec![0; BUFFER], start: 0, end: 0, patience }
+    pub fn new(reader: OwnedFd, writer: OwnedFd, timeout: Duration) -> LineClient {
+        // Pipes do not support this option; only tests with sockets have peers that stall.
+        let _only_sockets = set_socket_timeout(&writer, Timeout::Send, Some(timeout));
+        LineClient { reader, writer, buffer: vec![0; BUFFER], start: 0, end: 0, timeout }
     }
 
-    pub fn unix(path: &Path, patience: Duration) -> io::Result<LineClient> {
+    pub fn unix(path: &Path, timeout: Duration) -> io::Result<LineClient> {
         let stream = UnixStream::connect(path)?;
-        Ok(LineClient::new(stream.try_clone()?.into(), stream.into(), patience))
+        Ok(LineClient::new(stream.try_clone()?.into(), stream.into(), timeout))
     }
 
-    pub fn tcp(address: SocketAddr, patience: Duration) -> io::Result<LineClient> {
+    pub fn tcp(address: SocketAddr, timeout: Duration) -> io::Result<LineClient> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
-        Ok(LineClient::new(stream.try_clone()?.into(), stream.into(), patience))
+        Ok(LineClient::new(stream.try_clone()?.into(), stream.into(), timeout))
     }
 
-    /// A second handle that only writes, for a thread of its own.
+    /// A second handle for writing, for another thread.
     pub fn writer(&self) -> io::Result<OwnedFd> {
         self.writer.try_clone()
     }
@@ -113,7 +113,7 @@ impl LineClient {
         }
     }
 
-    /// How many whole lines have come, at least one; what they say is not looked at.
+    /// Reads at least one line and returns how many complete lines were read; their content is ignored.
     pub fn lines(&mut self) -> io::Result<u64> {
         loop {
             let count = memchr::memchr_iter(b'\n', &self.buffer[self.start..self.end]).count();
@@ -126,18 +126,18 @@ impl LineClient {
         }
     }
 
-    /// The line that answers the only request there is, and how many came before it.
+    /// The response to the only open request, and the number of lines before it.
     pub fn answer(&mut self) -> io::Result<(&[u8], u64)> {
         let mut others = 0;
         loop {
             let line = self.line()?;
-            // Here and in the worker ids stand near the start; notifications have none.
+            // In these messages, ids are near the start; notifications have none.
             if memchr::memmem::find(&line[..line.len().min(48)], b"\"id\":").is_some() {
                 break;
             }
             others += 1;
         }
-        // Found once more, because a borrow from inside the loop would outlive it.
+        // Computed again, because a borrow from inside the loop would outlive it.
         let end = self.start - 1;
         let before = memchr::memrchr(b'\n', &self.buffer[..end]);
         Ok((&self.buffer[before.map_or(0, |it| it + 1)..end], others))
@@ -153,7 +153,7 @@ impl LineClient {
                 self.buffer.resize(2 * self.end, 0);
             }
         }
-        wait(&[self.reader.as_fd()], PollFlags::IN, self.patience)?;
+        poll_ready(&[self.reader.as_fd()], PollFlags::IN, self.timeout)?;
         let count = rustix::io::read(&self.reader, &mut self.buffer[self.end..])?;
         if count == 0 {
             return Err(ErrorKind::UnexpectedEof.into());
@@ -169,12 +169,15 @@ impl AsFd for LineClient {
     }
 }
 
-/// Waits until one of them can be read or has ended; gives their places.
-pub fn readable(clients: &[BorrowedFd<'_>], patience: Duration) -> io::Result<Vec<usize>> {
-    wait(clients, PollFlags::IN, patience)
+/// Waits until one of them is readable or at its end; returns the indexes of those.
+pub fn wait_until_readable(
+    clients: &[BorrowedFd<'_>],
+    timeout: Duration,
+) -> io::Result<Vec<usize>> {
+    poll_ready(clients, PollFlags::IN, timeout)
 }
 
-/// Writes all of it, also where the other side is slow to take it.
+/// Writes all bytes, even if the other side reads slowly.
 pub fn write_all(to: impl AsFd, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match rustix::io::write(&to, bytes) {
@@ -187,7 +190,7 @@ pub fn write_all(to: impl AsFd, mut bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-fn wait(fds: &[BorrowedFd<'_>], flags: PollFlags, bound: Duration) -> io::Result<Vec<usize>> {
+fn poll_ready(fds: &[BorrowedFd<'_>], flags: PollFlags, bound: Duration) -> io::Result<Vec<usize>> {
     let bound = Timespec::try_from(bound).expect("bounds are short");
     let mut wait: Vec<_> = fds.iter().map(|it| PollFd::from_borrowed_fd(*it, flags)).collect();
     loop {

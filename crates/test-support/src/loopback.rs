@@ -1,4 +1,4 @@
-//! A listener on 127.0.0.1 for the servers that tests talk to, and addresses for those that are programs.
+//! A listener on 127.0.0.1 for test servers in this process, and loopback addresses for test servers that are programs.
 
 use std::{
     io,
@@ -10,8 +10,8 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-/// Takes connections, each on a thread of its own. Dropped, it takes no more and waits for those
-/// threads: who drops it has ended their connections.
+/// Accepts connections, each on its own thread. When dropped, it stops accepting and waits for these threads; the owner
+/// must have closed their connections.
 #[derive(Debug)]
 pub(crate) struct Loopback {
     pub(crate) addr: SocketAddr,
@@ -20,26 +20,26 @@ pub(crate) struct Loopback {
 }
 
 impl Loopback {
-    /// On this port; 0: a free one.
+    /// Listens on this port; 0 is a free one.
     pub(crate) fn start(
         port: u16,
-        converse: impl Fn(TcpStream) + Send + Sync + 'static,
+        serve: impl Fn(TcpStream) + Send + Sync + 'static,
     ) -> io::Result<Loopback> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
         let (addr, stopping) = (listener.local_addr()?, Arc::new(AtomicBool::new(false)));
         let flag = Arc::clone(&stopping);
-        let acceptor = thread::spawn(move || accept(&listener, &flag, &Arc::new(converse)));
+        let acceptor = thread::spawn(move || accept(&listener, &flag, &Arc::new(serve)));
         Ok(Loopback { addr, stopping, acceptor: Some(acceptor) })
     }
 
-    /// Waits until it ends, which it does by itself only if its socket breaks.
+    /// Waits until the listener ends, which only happens if its socket fails.
     pub(crate) fn wait(mut self) {
         self.join();
     }
 
     fn join(&mut self) {
         if let Some(acceptor) = self.acceptor.take() {
-            // A panic there was printed there.
+            // The thread has printed its panic.
             let _ = acceptor.join();
         }
     }
@@ -48,7 +48,7 @@ impl Loopback {
 impl Drop for Loopback {
     fn drop(&mut self) {
         self.stopping.store(true, Ordering::SeqCst);
-        // Wakes the acceptor, which sees the flag.
+        // Wakes the acceptor, which checks the flag.
         let _ = TcpStream::connect(self.addr).and_then(|it| it.shutdown(Shutdown::Both));
         self.join();
     }
@@ -57,7 +57,7 @@ impl Drop for Loopback {
 fn accept(
     listener: &TcpListener,
     stopping: &AtomicBool,
-    converse: &Arc<impl Fn(TcpStream) + Send + Sync + 'static>,
+    serve: &Arc<impl Fn(TcpStream) + Send + Sync + 'static>,
 ) {
     let mut threads: Vec<JoinHandle<()>> = Vec::new();
     for stream in listener.incoming() {
@@ -66,16 +66,16 @@ fn accept(
         }
         let Ok(stream) = stream else { break };
         threads.retain(|it| !it.is_finished());
-        let converse = Arc::clone(converse);
-        threads.push(thread::spawn(move || converse(stream)));
+        let serve = Arc::clone(serve);
+        threads.push(thread::spawn(move || serve(stream)));
     }
     for thread in threads {
         let _ = thread.join();
     }
 }
 
-/// An address of loopback that is ours alone, so that nobody takes the port of a server that is down.
-/// It is made of our pid, which has 22 bits, and a number.
+/// A loopback address for this process alone, so that no other process takes the port of a server that is down. It is
+/// made of the pid, which has 22 bits, and a number.
 pub(crate) fn own_loopback() -> Ipv4Addr {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed) % 4;

@@ -1,4 +1,4 @@
-//! `SplitMix64`: small, seedable, and the same everywhere.
+//! `SplitMix64`: small, seedable, and the same on every platform.
 
 #[derive(Debug, Clone)]
 pub struct Rng(u64);
@@ -22,19 +22,19 @@ impl Rng {
         self.draw() % bound
     }
 
-    /// A place in a list of this length.
+    /// An index of a list of this length.
     pub fn index(&mut self, len: usize) -> usize {
         usize::try_from(self.below(len as u64)).expect("below a usize")
     }
 
-    /// True `percent` times out of a hundred.
+    /// True with this probability in percent.
     pub fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 
-    /// True so many times out of ten thousand.
-    pub fn rarely(&mut self, of_ten_thousand: u64) -> bool {
-        self.below(10_000) < of_ten_thousand
+    /// True with this probability, out of ten thousand.
+    pub fn chance_per_ten_thousand(&mut self, rate: u64) -> bool {
+        self.below(10_000) < rate
     }
 
     pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {

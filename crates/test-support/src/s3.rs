@@ -1,6 +1,6 @@
-//! An S3 server on loopback, for as long as a test needs it: real requests over HTTP, kept in memory.
+//! An S3 server on loopback: real requests over HTTP, data in memory.
 
-use crate::{loopback::own_loopback, sweeper::Sweeper, wait::wait_for};
+use crate::{cleanup::CleanupShell, loopback::own_loopback, wait::wait_for};
 use std::{
     io::{Read as _, Write as _},
     net::{SocketAddr, TcpListener, TcpStream},
@@ -9,43 +9,43 @@ use std::{
     time::Duration,
 };
 
-/// It is a large program in Python, and takes its time to start.
+/// The server is a large Python program that starts slowly.
 const BOUND: Duration = Duration::from_mins(1);
 
-/// Ends the server, whose command line has an address that only it has.
-const SWEEP: &str = r#"
+/// Kills the server, whose command line contains its unique address.
+const CLEANUP_SCRIPT: &str = r#"
 for it in $(echo "s3=$1" | grep -lFf - /proc/[0-9]*/cmdline); do
     it=${it#/proc/}
     kill -9 "${it%/cmdline}"
 done
 "#;
 
-/// Nothing is left of it when it is dropped, nor when the test is killed.
+/// The server is killed when this is dropped and when the test is killed.
 #[derive(Debug)]
 pub struct S3 {
     address: SocketAddr,
     process: Option<Child>,
-    _sweeper: Sweeper,
+    _cleanup: CleanupShell,
 }
 
 impl S3 {
-    /// Starts one with an empty bucket of this name.
+    /// Starts a server with an empty bucket of this name.
     pub fn start(bucket: &str) -> S3 {
-        let free = TcpListener::bind((own_loopback(), 0)).expect("there are free ports");
-        let address = free.local_addr().expect("it is bound");
+        let free = TcpListener::bind((own_loopback(), 0)).expect("a free port exists");
+        let address = free.local_addr().expect("the listener is bound");
         drop(free);
-        let sweeper = Sweeper::new(SWEEP, address.to_string());
-        let mut s3 = S3 { address, process: None, _sweeper: sweeper };
+        let cleanup = CleanupShell::new(CLEANUP_SCRIPT, address.to_string());
+        let mut s3 = S3 { address, process: None, _cleanup: cleanup };
         s3.launch(bucket);
         s3
     }
 
-    /// Where requests go, without the bucket.
+    /// The base URL of requests, without the bucket.
     pub fn endpoint(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// What a daemon finds in its environment that is to use it; agents are led elsewhere.
+    /// The environment of a daemon that uses this server. The variables that agents read lead elsewhere.
     pub fn environment(&self) -> Vec<(&'static str, String)> {
         vec![
             ("AWS_ENDPOINT_URL", "http://127.0.0.1:1/nobody".to_owned()),
@@ -59,28 +59,28 @@ impl S3 {
     fn launch(&mut self, bucket: &str) {
         let mut command = Command::new(python());
         let (ip, port) = (self.address.ip().to_string(), self.address.port().to_string());
-        // For the sweeper alone: nobody else looks at this option.
+        // For the cleanup script only; the server ignores this option.
         command.args(["-X", &format!("s3={}", self.address)]);
         command.args(["-m", "moto.server", "-H", &ip, "-p", &port]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         self.process = Some(command.spawn().expect("Python starts"));
         wait_for("the S3 server", BOUND, || {
-            let answer = self.ask("PUT", bucket)?;
+            let answer = self.send_request("PUT", bucket)?;
             assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
             Some(())
         });
     }
 
-    /// Ends it, with all that it has.
+    /// Kills the server; its data is lost.
     pub fn stop(&mut self) {
         if let Some(mut process) = self.process.take() {
             let _ended_by_itself = process.kill();
-            let _ours = process.wait();
+            let _status = process.wait();
         }
     }
 
-    /// One request without a body; none while nobody answers.
-    fn ask(&self, method: &str, path: &str) -> Option<String> {
+    /// Sends a request without a body; `None` if the server does not answer.
+    fn send_request(&self, method: &str, path: &str) -> Option<String> {
         let mut stream = TcpStream::connect(self.address).ok()?;
         stream.set_read_timeout(Some(BOUND)).ok()?;
         let host = self.address;
@@ -100,7 +100,7 @@ impl Drop for S3 {
     }
 }
 
-/// Where `scripts/install-s3.sh` put it.
+/// The Python that `scripts/install-s3.sh` installed.
 fn python() -> PathBuf {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/s3/bin/python");
     assert!(path.exists(), "the S3 server is missing: run scripts/install-s3.sh");

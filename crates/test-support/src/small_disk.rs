@@ -1,4 +1,4 @@
-//! A disk so small that it can be full.
+//! A small file system that a test can fill.
 
 use std::{
     fs::{self, File},
@@ -7,15 +7,15 @@ use std::{
     process::Command,
 };
 
-/// A file system in memory, mounted over a directory. The caller unmounts it.
+/// A tmpfs, mounted over a directory. The caller unmounts it.
 #[derive(Debug)]
 pub struct SmallDisk {
     filler: PathBuf,
 }
 
 impl SmallDisk {
-    /// `None` only where it is not allowed; that is told.
-    #[expect(clippy::print_stderr, reason = "a test that is left out says so")]
+    /// Returns `None`, and prints so, if it lacks permission.
+    #[expect(clippy::print_stderr, reason = "a skipped test is reported")]
     pub fn mount(at: &Path, bytes: u64) -> Option<SmallDisk> {
         let mut mount = Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", &format!("size={bytes},mode=700"), "jackfield"]).arg(at);
@@ -23,26 +23,26 @@ impl SmallDisk {
         if !output.status.success() {
             let why = String::from_utf8_lossy(&output.stderr);
             let refused = ["permi", "denied", "superuser"];
-            assert!(refused.iter().any(|it| why.contains(it)), "no disk: {why}");
-            eprintln!("left out: a small disk is for root to mount. {}", why.trim());
+            assert!(refused.iter().any(|it| why.contains(it)), "cannot mount a disk: {why}");
+            eprintln!("skipped: mounting a small disk needs root. {}", why.trim());
             return None;
         }
         Some(SmallDisk { filler: at.join("filler") })
     }
 
-    /// To the last byte.
+    /// Fills the disk to the last byte.
     pub fn fill(&self) {
-        let mut filler = File::create(&self.filler).expect("an empty file needs no room");
+        let mut filler = File::create(&self.filler).expect("an empty file needs no space");
         loop {
             match filler.write(&[0; 4096]) {
                 Ok(_) => {}
                 Err(why) if why.kind() == ErrorKind::StorageFull => return,
-                Err(why) => panic!("the disk is not full but broken: {why}"),
+                Err(why) => panic!("cannot write to the disk: {why}"),
             }
         }
     }
 
-    /// Takes back what `fill` put there.
+    /// Removes what `fill` wrote.
     pub fn empty(&self) {
         fs::remove_file(&self.filler).expect("it was filled");
     }

@@ -1,4 +1,4 @@
-//! Waiting for a condition, with a bound.
+//! Waits for a condition, with a timeout.
 
 use std::{
     thread,
@@ -12,7 +12,7 @@ pub fn wait_for<T>(what: &str, bound: Duration, mut condition: impl FnMut() -> O
         if let Some(value) = condition() {
             return value;
         }
-        assert!(begin.elapsed() < bound, "waited {bound:?} in vain for {what}");
+        assert!(begin.elapsed() < bound, "timed out after {bound:?} waiting for {what}");
         thread::sleep(Duration::from_millis(5));
     }
 }

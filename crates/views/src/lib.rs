@@ -1,31 +1,32 @@
-//! Views of a session's log, made of its facts as JSON. No I/O, no clock.
+//! Views of a session's log, derived from its events as JSON. No I/O, no clock.
 //!
-//! [`archive`] is the file that a session is exported to and imported from ([`export`] makes it),
-//! [`veil`] is the same log without secrets, [`usage`] is what the turns have cost, [`options`] is what
-//! a session lets its user choose. [`agent_event`] retells a session as the events of a chat window,
-//! [`envelope`] as messages that a client keeps; both read the same `story`. [`text`] tells it line by
-//! line as it goes, [`transcript`] is the whole of it as Markdown.
+//! [`export_file`] is the file format of an exported session and [`export`] writes it; [`redactor`]
+//! removes secrets from a log; [`usage`] sums up tokens and cost per turn; [`options`] reads the settings
+//! that a session offers. [`agent_event`] turns a session into the events of a chat window, [`envelope`]
+//! into messages that a client stores; both read the same `timeline`. [`text`] renders a session line by
+//! line while it runs, [`transcript`] renders all of it as Markdown.
 //!
-//! **Invariant:** a view knows no more than the log: what an agent has not said stays unknown.
+//! **Invariant:** a view contains nothing that is not in the log: what an agent has not reported stays
+//! unknown.
 
 pub mod agent_event;
-pub mod archive;
 pub mod envelope;
 pub mod export;
+pub mod export_file;
 pub mod options;
-mod story;
+pub mod redactor;
 #[cfg(test)]
 mod test_events;
 pub mod text;
+mod timeline;
 pub mod transcript;
 pub mod usage;
-pub mod veil;
 
-pub use agent_event::{AgentEvent, AgentEvents};
-pub use archive::{Archive, Entry, Flaw, Reader};
-pub use envelope::{Envelope, Envelopes};
-pub use export::Export;
-pub use text::{Text, by_whom};
-pub use transcript::Transcript;
-pub use usage::Usage;
-pub use veil::Veil;
+pub use agent_event::{AgentEvent, AgentEventView};
+pub use envelope::{Envelope, EnvelopeView};
+pub use export::SessionExport;
+pub use export_file::{ExportError, ExportHeader, ExportLine, ExportReader, ExportWriter};
+pub use redactor::StreamingRedactor;
+pub use text::{TextRenderer, describe_client};
+pub use transcript::MarkdownTranscript;
+pub use usage::SessionUsage;

@@ -1,14 +1,14 @@
-//! Events for tests: a test names the members that matter to it.
+//! Builds events for tests from the members that matter to the test.
 
 use jackfield_events::ReceivedEvent;
 use serde_json::{Value, json};
 
-/// The event with these members; `None` if `is` names no kind of event.
+/// Builds the event with these members; `None` if `is` does not name an event kind.
 ///
-/// A member that every event of its kind has and the test does not name, or names with another type,
-/// gets a value that means nothing. Embedded JSON is kept, whatever it is.
-pub(crate) fn received_any(event: &Value) -> Option<ReceivedEvent> {
-    let mut whole = json!({
+/// A required member that the test omits, or gives with another type, gets a neutral value. Embedded
+/// JSON is kept as it is.
+pub(crate) fn build_event_if_known(event: &Value) -> Option<ReceivedEvent> {
+    let mut members = json!({
         "seq": null, "at": 0, "turn": 0, "by": "", "ask": 0, "rung": "resumed", "how": "stopped",
         "why": "", "status": "", "stderr": "", "prompt": 0, "step": 1, "agent": "", "argv": [],
         "cwd": "", "agentSession": "", "from": "", "seqThere": 0, "operation": "", "what": "",
@@ -24,22 +24,22 @@ pub(crate) fn received_any(event: &Value) -> Option<ReceivedEvent> {
             Value::Array(_) => false,
             it => std::mem::discriminant(it) == std::mem::discriminant(value),
         };
-        let is_typed = whole.get(name).is_none_or(fits);
+        let is_typed = members.get(name).is_none_or(fits);
         if embedded.contains(&name.as_str()) || is_typed {
-            whole[name] = value.clone();
+            members[name] = value.clone();
         }
     }
-    let outcomes: &[&str] = match whole["is"].as_str() {
+    let outcomes: &[&str] = match members["is"].as_str() {
         Some("served") => &["done", "denied", "failed", "unknown"],
         _ => &["stopped", "failed", "interrupted"],
     };
-    if outcomes.iter().all(|it| whole["how"] != *it) {
-        whole["how"] = "failed".into();
+    if outcomes.iter().all(|it| members["how"] != *it) {
+        members["how"] = "failed".into();
     }
-    ReceivedEvent::from_value(whole).ok()
+    ReceivedEvent::from_value(members).ok()
 }
 
-/// The same for a kind of event that exists.
-pub(crate) fn received(event: &Value) -> ReceivedEvent {
-    received_any(event).unwrap_or_else(|| panic!("no event: {event}"))
+/// The same for an event kind that must exist.
+pub(crate) fn build_event(event: &Value) -> ReceivedEvent {
+    build_event_if_known(event).unwrap_or_else(|| panic!("not an event: {event}"))
 }

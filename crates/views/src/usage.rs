@@ -1,6 +1,6 @@
-//! What the turns of a session have used and cost, as far as their agent has said so. Agents say it
-//! in the answer to a prompt (`usage`, or one of the forms under `_meta`), in `usage_update`, in
-//! both or nowhere; nowhere is unknown, never nothing.
+//! Tokens and cost of the turns of a session, as reported by the agent. Agents report usage in the
+//! result of a prompt (`usage`, or one of several members of `_meta`), in `usage_update`, in both, or not
+//! at all. Usage that is not reported is unknown, not zero.
 
 use jackfield_events::{AgentMessage, EventBody, ReceivedEvent, Time, TurnEnded, TurnStarted};
 use serde::Serialize;
@@ -9,7 +9,7 @@ use std::fmt;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Tokens {
+pub struct TokenCounts {
     pub input: Option<u64>,
     pub output: Option<u64>,
     pub thought: Option<u64>,
@@ -19,76 +19,79 @@ pub struct Tokens {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Cost {
+pub struct UsageCost {
     pub amount: f64,
     pub currency: String,
 }
 
-/// How full the agent's context was when it last said so.
+/// How full the agent's context window was at the last report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Context {
+pub struct ContextUsage {
     pub used: u64,
     pub size: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Turn {
+pub struct TurnUsageRow {
     pub turn: u64,
-    /// How it ended: the stop reason, `failed` or `interrupted`; nothing while it runs.
+    /// The stop reason, `failed` or `interrupted`; `None` while the turn runs.
     pub ended: Option<String>,
     pub began_at: Option<u64>,
     pub ms: Option<u64>,
-    pub tokens: Tokens,
-    pub cost: Option<Cost>,
-    pub context: Option<Context>,
+    pub tokens: TokenCounts,
+    pub cost: Option<UsageCost>,
+    pub context: Option<ContextUsage>,
 }
 
-/// What a table of usage has above its columns.
-pub const HEADINGS: [&str; 8] =
+/// The column headings of the usage table.
+pub const TABLE_HEADINGS: [&str; 8] =
     ["TURN", "TIME", "INPUT", "CACHED", "OUTPUT", "TOTAL", "COST", "ENDED"];
 const UNKNOWN: &str = "-";
 
-/// Folded from the facts of a session, in order.
+/// The usage of a session, folded from its events in order.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Usage {
-    pub turns: Vec<Turn>,
-    /// Of the whole session, as the agent last told it.
-    pub cost: Option<Cost>,
-    pub context: Option<Context>,
+pub struct SessionUsage {
+    pub turns: Vec<TurnUsageRow>,
+    /// The cost of the whole session at the agent's last report.
+    pub cost: Option<UsageCost>,
+    pub context: Option<ContextUsage>,
 }
 
-impl Usage {
-    pub fn fold(&mut self, event: &ReceivedEvent) {
+impl SessionUsage {
+    pub fn fold_event(&mut self, event: &ReceivedEvent) {
         match &event.body {
             EventBody::Prompted(TurnStarted { turn, .. }) => {
                 let began_at = Some(event.at.0);
-                self.turns.push(Turn { turn: *turn, began_at, ..Turn::default() });
+                self.turns.push(TurnUsageRow { turn: *turn, began_at, ..TurnUsageRow::default() });
             }
-            EventBody::Said(AgentMessage { frame, .. }) => self.said(&frame["params"]["update"]),
-            EventBody::Ended(ended) => self.ended(ended, event.at),
+            EventBody::Said(AgentMessage { frame, .. }) => {
+                self.on_update(&frame["params"]["update"]);
+            }
+            EventBody::Ended(ended) => self.on_turn_ended(ended, event.at),
             _ => {}
         }
     }
 
-    fn said(&mut self, update: &Value) {
+    fn on_update(&mut self, update: &Value) {
         if update["sessionUpdate"] != "usage_update" {
             return;
         }
         if let Some(used) = update["used"].as_u64() {
-            self.context = Some(Context { used, size: update["size"].as_u64() });
+            self.context = Some(ContextUsage { used, size: update["size"].as_u64() });
             if let Some(turn) = self.turns.last_mut() {
                 turn.context = self.context;
             }
         }
-        if let Some(cost) = cost_of(&update["cost"]) {
-            self.spend(cost);
+        if let Some(cost) = parse_cost(&update["cost"]) {
+            self.on_session_cost(cost);
         }
     }
 
-    /// Agents tell the sum so far: a turn's part is what it has grown by.
-    fn spend(&mut self, now: Cost) {
+    /// Agents report the cost of the session so far. The cost of a turn is the increase since the last
+    /// report.
+    fn on_session_cost(&mut self, now: UsageCost) {
         let before = self.cost.replace(now.clone());
         let before = match before {
             Some(it) if it.currency == now.currency => it.amount,
@@ -96,106 +99,106 @@ impl Usage {
             None => 0.0,
         };
         let Some(turn) = self.turns.last_mut() else { return };
-        let so_far = turn.cost.as_ref().map_or(0.0, |it| it.amount);
-        let amount = rounded(so_far + (now.amount - before).max(0.0));
-        turn.cost = Some(Cost { amount, ..now });
+        let turn_cost = turn.cost.as_ref().map_or(0.0, |it| it.amount);
+        let amount = round_amount(turn_cost + (now.amount - before).max(0.0));
+        turn.cost = Some(UsageCost { amount, ..now });
     }
 
-    fn ended(&mut self, ended: &TurnEnded<Value>, at: Time) {
+    fn on_turn_ended(&mut self, ended: &TurnEnded<Value>, at: Time) {
         let Some(turn) = self.turns.iter_mut().rfind(|it| it.turn == ended.turn) else { return };
         let answer = ended.outcome.json();
         turn.ended = Some(answer["stopReason"].as_str().unwrap_or(ended.outcome.name()).to_owned());
         turn.ms = turn.began_at.map(|it| at.since(Time(it)));
-        if let Some(usage) = usage_of_answer(answer) {
-            turn.tokens = tokens_of(usage);
+        if let Some(usage) = find_usage(answer) {
+            turn.tokens = parse_tokens(usage);
         }
         if turn.cost.is_none() {
-            turn.cost = cost_of_answer(answer);
+            turn.cost = find_turn_cost(answer);
         }
     }
 
-    /// What is known of all turns together, and of how many it is known.
-    pub fn sum(&self) -> Sum {
-        let known = self.turns.iter().filter(|it| it.tokens != Tokens::default()).count();
-        let of = |member: fn(&Tokens) -> Option<u64>| {
+    /// The total of all turns, and the number of turns with reported usage.
+    pub fn total(&self) -> UsageTotal {
+        let known = self.turns.iter().filter(|it| it.tokens != TokenCounts::default()).count();
+        let sum_of = |member: fn(&TokenCounts) -> Option<u64>| {
             self.turns
                 .iter()
                 .filter_map(|it| member(&it.tokens))
                 .fold(None, |sum, it| Some(sum.unwrap_or(0u64).saturating_add(it)))
         };
-        let tokens = Tokens {
-            input: of(|it| it.input),
-            output: of(|it| it.output),
-            thought: of(|it| it.thought),
-            cached_read: of(|it| it.cached_read),
-            cached_write: of(|it| it.cached_write),
-            total: of(|it| it.total),
+        let tokens = TokenCounts {
+            input: sum_of(|it| it.input),
+            output: sum_of(|it| it.output),
+            thought: sum_of(|it| it.thought),
+            cached_read: sum_of(|it| it.cached_read),
+            cached_write: sum_of(|it| it.cached_write),
+            total: sum_of(|it| it.total),
         };
-        Sum { turns: self.turns.len(), known, tokens, cost: self.whole_cost() }
+        UsageTotal { turns: self.turns.len(), known, tokens, cost: self.session_cost() }
     }
 
-    fn whole_cost(&self) -> Option<Cost> {
+    fn session_cost(&self) -> Option<UsageCost> {
         if self.cost.is_some() {
             return self.cost.clone();
         }
         let mut costs = self.turns.iter().filter_map(|it| it.cost.clone());
         let first = costs.next()?;
         costs.try_fold(first, |sum, it| {
-            let amount = rounded(sum.amount + it.amount);
-            (sum.currency == it.currency).then_some(Cost { amount, ..sum })
+            let amount = round_amount(sum.amount + it.amount);
+            (sum.currency == it.currency).then_some(UsageCost { amount, ..sum })
         })
     }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Sum {
+pub struct UsageTotal {
     pub turns: usize,
-    /// Turns of which tokens are known.
+    /// The number of turns with known tokens.
     pub known: usize,
-    pub tokens: Tokens,
-    pub cost: Option<Cost>,
+    pub tokens: TokenCounts,
+    pub cost: Option<UsageCost>,
 }
 
-/// Where an answer to a prompt tells what it used.
-fn usage_of_answer(answer: &Value) -> Option<&Value> {
+/// Finds the usage in the result of a prompt.
+fn find_usage(answer: &Value) -> Option<&Value> {
     let meta = &answer["_meta"];
     let places =
         [&answer["usage"], &meta["usage"], &meta["quota"]["token_count"], &meta["tokenUsage"]];
     places.into_iter().find(|it| it.is_object())
 }
 
-/// What the answer says that the turn has cost: beside the usage, or where our adapters put it.
-pub(crate) fn cost_of_answer(answer: &Value) -> Option<Cost> {
-    let beside = usage_of_answer(answer).and_then(|it| cost_of(&it["cost"]));
-    beside.or_else(|| cost_of(&answer["_meta"]["jackfield"]["cost"]))
+/// Finds the cost of the turn in the result of a prompt: in the usage, or where our adapters put it.
+pub(crate) fn find_turn_cost(answer: &Value) -> Option<UsageCost> {
+    let in_usage = find_usage(answer).and_then(|it| parse_cost(&it["cost"]));
+    in_usage.or_else(|| parse_cost(&answer["_meta"]["jackfield"]["cost"]))
 }
 
-impl Turn {
-    /// Its row in a table.
-    pub fn cells(&self) -> [String; 8] {
-        let time = self.ms.map_or_else(|| UNKNOWN.to_owned(), seconds);
+impl TurnUsageRow {
+    /// The row of this turn in the usage table.
+    pub fn table_cells(&self) -> [String; 8] {
+        let time = self.ms.map_or_else(|| UNKNOWN.to_owned(), format_seconds);
         let ended = self.ended.as_deref().unwrap_or(UNKNOWN);
-        cells(&self.turn.to_string(), time, &self.tokens, self.cost.as_ref(), ended)
+        format_cells(&self.turn.to_string(), time, &self.tokens, self.cost.as_ref(), ended)
     }
 }
 
-impl Sum {
-    /// The last row of a table.
-    pub fn cells(&self) -> [String; 8] {
+impl UsageTotal {
+    /// The last row of the usage table.
+    pub fn table_cells(&self) -> [String; 8] {
         let known = match (self.known, self.turns) {
-            (0, _) => "no turn said what it used".to_owned(),
-            (known, turns) if known < turns => format!("{known} of {turns} turns said so"),
+            (0, _) => "no turn reported usage".to_owned(),
+            (known, turns) if known < turns => format!("{known} of {turns} turns reported usage"),
             _ => String::new(),
         };
-        cells("sum", String::new(), &self.tokens, self.cost.as_ref(), &known)
+        format_cells("sum", String::new(), &self.tokens, self.cost.as_ref(), &known)
     }
 }
 
-fn cells(
+fn format_cells(
     name: &str,
     time: String,
-    tokens: &Tokens,
-    cost: Option<&Cost>,
+    tokens: &TokenCounts,
+    cost: Option<&UsageCost>,
     last: &str,
 ) -> [String; 8] {
     let number = |it: Option<u64>| it.map_or_else(|| UNKNOWN.to_owned(), |it| it.to_string());
@@ -206,18 +209,18 @@ fn cells(
         number(tokens.cached_read),
         number(tokens.output),
         number(tokens.total),
-        cost.map_or_else(|| UNKNOWN.to_owned(), Cost::to_string),
+        cost.map_or_else(|| UNKNOWN.to_owned(), UsageCost::to_string),
         last.to_owned(),
     ]
 }
 
-/// `8.2 s`.
-pub fn seconds(ms: u64) -> String {
+/// Formats a duration as `8.2 s`.
+pub fn format_seconds(ms: u64) -> String {
     format!("{}.{} s", ms / 1000, ms % 1000 / 100)
 }
 
-impl fmt::Display for Cost {
-    /// `0.0421 USD`: cents are too coarse for one turn.
+impl fmt::Display for UsageCost {
+    /// Formats a cost as `0.0421 USD`: cents are too coarse for one turn.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let amount = format!("{:.6}", self.amount);
         let amount = amount.trim_end_matches('0').trim_end_matches('.');
@@ -225,15 +228,15 @@ impl fmt::Display for Cost {
     }
 }
 
-impl fmt::Display for Context {
-    /// `1200 of 200000 tokens`.
+impl fmt::Display for ContextUsage {
+    /// Formats as `1200 of 200000 tokens`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let of = self.size.map(|it| format!(" of {it}")).unwrap_or_default();
-        write!(f, "{}{of} tokens", self.used)
+        let size = self.size.map(|it| format!(" of {it}")).unwrap_or_default();
+        write!(f, "{}{size} tokens", self.used)
     }
 }
 
-fn tokens_of(usage: &Value) -> Tokens {
+fn parse_tokens(usage: &Value) -> TokenCounts {
     let first = |names: &[&str]| names.iter().find_map(|it| usage[*it].as_u64());
     let input = first(&["inputTokens", "input_tokens", "promptTokens", "prompt_tokens", "input"]);
     let output = first(&[
@@ -253,24 +256,24 @@ fn tokens_of(usage: &Value) -> Tokens {
     let cached_write = first(&["cachedWriteTokens", "cache_creation_input_tokens", "cacheWrite"]);
     let thought = first(&["thoughtTokens", "reasoning_output_tokens", "reasoning"]);
     let total = first(&["totalTokens", "total_tokens"]);
-    Tokens { input, output, thought, cached_read, cached_write, total }
+    TokenCounts { input, output, thought, cached_read, cached_write, total }
 }
 
-fn cost_of(cost: &Value) -> Option<Cost> {
+fn parse_cost(cost: &Value) -> Option<UsageCost> {
     let amount = cost["amount"].as_f64().filter(|it| it.is_finite() && 0.0 <= *it)?;
     let currency = cost["currency"].as_str().unwrap_or("USD").to_owned();
-    Some(Cost { amount, currency })
+    Some(UsageCost { amount, currency })
 }
 
-/// Sums of tenths are not tenths of sums.
-fn rounded(amount: f64) -> f64 {
+/// Rounds away the floating-point error of a sum.
+fn round_amount(amount: f64) -> f64 {
     (amount * 1e9).round() / 1e9
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_events::received;
+    use crate::test_events::build_event;
     use serde_json::json;
 
     fn prompted(turn: u64) -> Value {
@@ -285,34 +288,34 @@ mod tests {
         json!({ "is": "said", "turn": 1, "frame": { "params": { "update": update } } })
     }
 
-    fn usage(facts: &[Value]) -> Usage {
-        let mut usage = Usage::default();
-        for it in facts {
-            usage.fold(&received(it));
+    fn fold_all(events: &[Value]) -> SessionUsage {
+        let mut usage = SessionUsage::default();
+        for it in events {
+            usage.fold_event(&build_event(it));
         }
         usage
     }
 
     #[test]
-    fn what_nobody_has_said_is_unknown() {
+    fn unreported_usage_is_unknown() {
         let usage =
-            usage(&[prompted(1), ended(1, &json!({ "stopReason": "end_turn" })), prompted(2)]);
-        let sum = usage.sum();
-        assert_eq!((sum.turns, sum.known), (2, 0));
-        assert_eq!(sum.tokens, Tokens::default());
-        assert_eq!(sum.cost, None);
+            fold_all(&[prompted(1), ended(1, &json!({ "stopReason": "end_turn" })), prompted(2)]);
+        let total = usage.total();
+        assert_eq!((total.turns, total.known), (2, 0));
+        assert_eq!(total.tokens, TokenCounts::default());
+        assert_eq!(total.cost, None);
         assert_eq!(usage.turns[0].ms, Some(250));
         assert_eq!(usage.turns[0].ended.as_deref(), Some("end_turn"));
         assert_eq!(usage.turns[1].ended, None);
     }
 
     #[test]
-    fn tokens_come_in_the_answer_in_several_forms() {
+    fn tokens_are_read_in_every_known_form() {
         let camel = json!({ "usage": { "inputTokens": 10, "outputTokens": 2, "totalTokens": 12, "cachedReadTokens": 3 } });
         let snake =
             json!({ "usage": { "input_tokens": 5, "output_tokens": 1, "total_tokens": 6 } });
         let meta = json!({ "_meta": { "quota": { "token_count": { "input_tokens": 7, "output_tokens": 2 } } } });
-        let usage = usage(&[
+        let usage = fold_all(&[
             prompted(1),
             ended(1, &camel),
             prompted(2),
@@ -322,32 +325,33 @@ mod tests {
             prompted(4),
             ended(4, &json!({})),
         ]);
-        let sum = usage.sum();
-        assert_eq!((sum.turns, sum.known), (4, 3));
-        assert_eq!((sum.tokens.input, sum.tokens.output), (Some(22), Some(5)));
-        assert_eq!((sum.tokens.total, sum.tokens.cached_read), (Some(18), Some(3)));
-        assert_eq!(sum.tokens.thought, None);
+        let total = usage.total();
+        assert_eq!((total.turns, total.known), (4, 3));
+        assert_eq!((total.tokens.input, total.tokens.output), (Some(22), Some(5)));
+        assert_eq!((total.tokens.total, total.tokens.cached_read), (Some(18), Some(3)));
+        assert_eq!(total.tokens.thought, None);
     }
 
     #[test]
-    fn what_an_adapter_says_that_a_turn_has_cost_counts_if_no_sum_is_told() {
+    fn turn_cost_of_an_adapter_is_used_without_a_session_cost() {
         let cost = json!({ "amount": 0.25, "currency": "USD" });
         let answer = json!({ "_meta": { "jackfield": { "cost": cost } } });
-        let usage = usage(&[prompted(1), ended(1, &answer), prompted(2), ended(2, &answer)]);
+        let usage = fold_all(&[prompted(1), ended(1, &answer), prompted(2), ended(2, &answer)]);
         assert_eq!(usage.turns[0].cost.as_ref().map(|it| it.amount), Some(0.25));
-        assert_eq!(usage.sum().cost, Some(Cost { amount: 0.5, currency: "USD".into() }));
+        assert_eq!(usage.total().cost, Some(UsageCost { amount: 0.5, currency: "USD".into() }));
     }
 
     #[test]
-    fn a_turn_costs_what_the_sum_grew_by() {
-        let spent = |amount: f64| {
+    fn turn_cost_is_the_delta_of_session_cost() {
+        let reported = |amount: f64| {
             update(&json!({ "sessionUpdate": "usage_update", "used": 9, "size": 100,
                             "cost": { "amount": amount, "currency": "USD" } }))
         };
-        let usage = usage(&[prompted(1), spent(0.1), spent(0.3), prompted(2), spent(0.4)]);
+        let usage =
+            fold_all(&[prompted(1), reported(0.1), reported(0.3), prompted(2), reported(0.4)]);
         let cost = |turn: usize| usage.turns[turn].cost.as_ref().map(|it| it.amount);
         assert_eq!((cost(0), cost(1)), (Some(0.3), Some(0.1)));
-        assert_eq!(usage.sum().cost, Some(Cost { amount: 0.4, currency: "USD".into() }));
-        assert_eq!(usage.turns[1].context, Some(Context { used: 9, size: Some(100) }));
+        assert_eq!(usage.total().cost, Some(UsageCost { amount: 0.4, currency: "USD".into() }));
+        assert_eq!(usage.turns[1].context, Some(ContextUsage { used: 9, size: Some(100) }));
     }
 }

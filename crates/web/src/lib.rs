@@ -1,9 +1,9 @@
-//! The web front of a daemon: ACP over WebSocket and HTTP, a REST API, and the HTTP server below them.
+//! The web server of a daemon: ACP over WebSocket and HTTP, a REST API, and the HTTP server below them.
 //!
 //! Read in this order: [`http`] accepts connections and requests, [`acp`] has the routes of ACP, [`rest`]
 //! the routes of the REST API and its `OpenAPI` document.
 //!
-//! The web front is only a client of the hub: for each of its own clients it dials the daemon's socket.
+//! The web server is only a client of the hub: for each of its own clients it connects to the daemon's socket.
 
 #![expect(
     unused_qualifications,

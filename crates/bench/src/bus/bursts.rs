@@ -3,7 +3,7 @@
 use super::{Program, Running, Transport, World, program::PATIENCE, trouble};
 use crate::figures::{cpu_us, forget_peak, peak_mb};
 use anyhow::Result;
-use jackfield_test_support::line_client::{LineClient, To, readable};
+use jackfield_test_support::line_client::{LineClient, MessageTarget, wait_until_readable};
 use std::{io::ErrorKind, os::fd::AsFd as _, time::Instant};
 
 /// Messages of one burst, and their size as the peers were measured.
@@ -83,7 +83,7 @@ fn head(name: &str) {
 }
 
 fn repeat(process: &Running, client: &mut LineClient) -> Result<Best> {
-    let to = To::session("s");
+    let to = MessageTarget::for_session("s");
     let rest = format!(",\"count\":{BURST},\"bytes\":{BURST_BYTES}");
     let request = to.request(1, "bench/burst", &rest);
     let mut best = Best::default();
@@ -109,7 +109,7 @@ fn heard(clients: &mut [&mut LineClient], each: u64) -> Result<u64> {
             break;
         }
         let fds: Vec<_> = waiting.iter().map(|it| clients[*it].as_fd()).collect();
-        let ready = match readable(&fds, PATIENCE) {
+        let ready = match wait_until_readable(&fds, PATIENCE) {
             Err(error) if error.kind() == ErrorKind::TimedOut => break,
             other => other?,
         };
@@ -142,7 +142,7 @@ pub(super) fn many_to_many(world: &World<'_>) -> Result<()> {
 
 fn request() -> impl Fn(usize) -> String {
     let rest = format!(",\"count\":{EACH},\"bytes\":{BURST_BYTES}");
-    move |number| To::session(format!("s{number}")).request(1, "bench/burst", &rest)
+    move |number| MessageTarget::for_session(format!("s{number}")).request(1, "bench/burst", &rest)
 }
 
 /// The same workers with one reader for all of them and nothing in between.

@@ -4,8 +4,8 @@ use super::{Program, Running, Transport, World, trouble};
 use crate::figures::{ms, percentile};
 use anyhow::Result;
 use jackfield_test_support::{
-    flood::Flood,
-    line_client::{LineClient, To},
+    flood::BusFlood,
+    line_client::{LineClient, MessageTarget},
 };
 use std::{
     thread,
@@ -44,11 +44,11 @@ fn through(world: &World<'_>, program: &Program) -> Result<()> {
 }
 
 fn beside(name: &str, mut quiet: LineClient, one: LineClient, other: LineClient) -> Result<()> {
-    let flood = Flood::default();
+    let flood = BusFlood::default();
     row(&format!("{name}, alone"), &mut quiet, &flood)?;
     thread::scope(|scope| {
-        let worker = scope.spawn(|| flood.by_worker(one, &To::in_pool("loud", "a")));
-        let client = scope.spawn(|| flood.by_client(other, &To::in_pool("loud", "b")));
+        let worker = scope.spawn(|| flood.by_worker(one, &MessageTarget::in_pool("loud", "a")));
+        let client = scope.spawn(|| flood.by_client(other, &MessageTarget::in_pool("loud", "b")));
         let measured = row(&format!("{name}, beside a flood"), &mut quiet, &flood);
         flood.stop();
         let floods = [worker, client].map(|it| it.join().expect("a flood does not panic"));
@@ -56,8 +56,8 @@ fn beside(name: &str, mut quiet: LineClient, one: LineClient, other: LineClient)
     })
 }
 
-fn row(name: &str, quiet: &mut LineClient, flood: &Flood) -> Result<()> {
-    let to = To::in_pool("quiet", "q");
+fn row(name: &str, quiet: &mut LineClient, flood: &BusFlood) -> Result<()> {
+    let to = MessageTarget::in_pool("quiet", "q");
     let mut best = (Duration::MAX, Duration::MAX);
     let (begin, before) = (Instant::now(), flood.carried());
     for _ in 0..WINDOWS {

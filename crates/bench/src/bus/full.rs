@@ -3,7 +3,7 @@
 use super::{Program, Running, Transport, World, ask, trouble};
 use crate::figures::{percentile, resident_mb, us};
 use anyhow::{Context as _, Result};
-use jackfield_test_support::line_client::{LineClient, To};
+use jackfield_test_support::line_client::{LineClient, MessageTarget};
 use std::time::Instant;
 
 const STEPS: [u64; 2] = [10_000, 100_000];
@@ -57,7 +57,7 @@ fn fill(world: &World<'_>, program: &Program, row: &mut String) -> Result<()> {
 
 impl Full {
     fn ping(&mut self, row: &str) -> Result<()> {
-        let to = To::session("quick");
+        let to = MessageTarget::for_session("quick");
         let mut times = Vec::new();
         for id in 0..PINGS {
             let begin = Instant::now();
@@ -77,7 +77,7 @@ impl Full {
             let mut batch = String::new();
             while asked < to && asked - answered < WINDOW {
                 asked += 1;
-                let session = To::session(format!("session-{asked}"));
+                let session = MessageTarget::for_session(format!("session-{asked}"));
                 batch.push_str(&session.request(asked, "bench/ping", ""));
             }
             self.filler.send(batch.as_bytes())?;
@@ -92,7 +92,11 @@ impl Full {
         for batch in from / WINDOW..to.div_ceil(WINDOW) {
             let numbers = (batch * WINDOW).max(from) + 1..=((batch + 1) * WINDOW).min(to);
             let lines = numbers.map(|number| {
-                To::session(format!("session-{number}")).request(number, "bench/hold", "")
+                MessageTarget::for_session(format!("session-{number}")).request(
+                    number,
+                    "bench/hold",
+                    "",
+                )
             });
             self.filler.send(lines.collect::<String>().as_bytes())?;
         }
@@ -103,7 +107,7 @@ impl Full {
     fn release(&mut self, waiting: u64) -> Result<()> {
         // One of these sessions is on the other worker, wherever the bus puts them.
         for number in 1..=WINDOW {
-            let session = To::session(format!("session-{number}"));
+            let session = MessageTarget::for_session(format!("session-{number}"));
             let line = session.request(waiting + number, "bench/release", "");
             self.filler.send(line.as_bytes())?;
         }

@@ -8,7 +8,7 @@ mod prompts;
 
 use super::figures::{ms, percentile, resident_mb};
 use anyhow::Result;
-use jackfield_test_support::line_client::{LineClient, To};
+use jackfield_test_support::line_client::{LineClient, MessageTarget};
 use program::{Program, Running, Transport};
 use std::{
     path::Path,
@@ -74,7 +74,13 @@ impl World<'_> {
 }
 
 /// A request and the wait for its answer; how many lines came before it.
-fn ask(client: &mut LineClient, to: &To, id: u64, method: &str, rest: &str) -> Result<u64> {
+fn ask(
+    client: &mut LineClient,
+    to: &MessageTarget,
+    id: u64,
+    method: &str,
+    rest: &str,
+) -> Result<u64> {
     client.send(to.request(id, method, rest).as_bytes())?;
     Ok(client.answer()?.1)
 }
@@ -93,7 +99,7 @@ fn trouble(error: &anyhow::Error) -> String {
 /// From exec to the first answer of a worker, and the memory of the bus then.
 fn starts(world: &World<'_>) -> Result<()> {
     println!("{:<28} {:>9} {:>12}", "START TO FIRST ANSWER", "P50 ms", "RESIDENT MB");
-    let to = To::session("s");
+    let to = MessageTarget::for_session("s");
     let mut direct = Vec::new();
     for _ in 0..STARTS {
         let begin = Instant::now();
@@ -118,7 +124,7 @@ fn start(world: &World<'_>, program: &Program, way: Transport) -> Result<(Durati
     for _ in 0..STARTS {
         let begin = Instant::now();
         let (bus, mut client) = world.start(program, way, &world.config(1))?;
-        ask(&mut client, &To::session("s"), 1, "bench/ping", "")?;
+        ask(&mut client, &MessageTarget::for_session("s"), 1, "bench/ping", "")?;
         times.push(begin.elapsed());
         resident = resident_mb(bus.pid())?;
     }

@@ -3,7 +3,7 @@
 use super::{Running, World, ask, trouble};
 use crate::figures::{cpu_us, percentile, us};
 use anyhow::Result;
-use jackfield_test_support::line_client::{LineClient, To};
+use jackfield_test_support::line_client::{LineClient, MessageTarget};
 use std::time::{Duration, Instant};
 
 const ROUNDS: usize = 40;
@@ -32,7 +32,7 @@ impl Row {
         Row { name, process, client, times: Vec::new(), cpu: 0.0, trouble: None }
     }
 
-    fn round(&mut self, to: &To) -> Result<()> {
+    fn round(&mut self, to: &MessageTarget) -> Result<()> {
         let (begin, used) = (Instant::now(), cpu_us(self.process.pid())?);
         for _ in 0..PROMPTS_PER_ROUND {
             let asked = Instant::now();
@@ -64,7 +64,7 @@ fn rows(world: &World<'_>) -> Result<Vec<Row>> {
 /// A request, one notification, the answer.
 pub(super) fn run(world: &World<'_>) -> Result<()> {
     let mut rows = rows(world)?;
-    let to = To::session("s");
+    let to = MessageTarget::for_session("s");
     for round in 0..=ROUNDS {
         for row in rows.iter_mut().filter(|it| it.trouble.is_none()) {
             if let Err(error) = row.round(&to) {
@@ -114,7 +114,7 @@ pub(super) fn pipelined(world: &World<'_>) -> Result<()> {
 }
 
 fn pipeline(client: &mut LineClient) -> Result<f64> {
-    let to = To::session("s");
+    let to = MessageTarget::for_session("s");
     let begin = Instant::now();
     let (mut asked, mut answered) = (0, 0);
     while answered < REQUESTS {

@@ -1,62 +1,67 @@
-//! JSON whose values know where they stand, so that whatever is wrong with one has a line.
+//! JSON values that know their position, so that every problem has a line.
 
-use super::flaw::Flaw;
+use super::problem::ConfigProblem;
 use serde::de::{self, Deserialize, DeserializeOwned, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 
-/// A value and its place in the text.
+/// A value and its position in the text.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Value<'a> {
+pub(super) struct PositionedValue<'a> {
     text: &'a str,
     raw: &'a str,
 }
 
-impl<'a> Value<'a> {
-    pub(super) fn parse(text: &'a str) -> Result<Value<'a>, Flaw> {
+impl<'a> PositionedValue<'a> {
+    pub(super) fn parse(text: &'a str) -> Result<PositionedValue<'a>, ConfigProblem> {
         let raw: &'a RawValue = serde_json::from_str(text).map_err(|error| {
-            let reason = format!("this is no JSON: {error}");
-            // The reader ends with the place, which stands before the sentence already.
-            let at = format!(" at line {} column {}", error.line(), error.column());
-            Flaw { line: error.line().max(1), reason: reason.replace(&at, "") }
+            let reason = format!("invalid JSON: {error}");
+            // The parser repeats the position at the end of its message.
+            let position = format!(" at line {} column {}", error.line(), error.column());
+            ConfigProblem { line: error.line().max(1), reason: reason.replace(&position, "") }
         })?;
-        Ok(Value { text, raw: raw.get() })
+        Ok(PositionedValue { text, raw: raw.get() })
     }
 
-    pub(super) fn flaw(self, reason: impl Into<String>) -> Flaw {
-        // What was parsed lies inside of the text it was parsed from.
+    pub(super) fn problem(self, reason: impl Into<String>) -> ConfigProblem {
+        // The raw value is a slice of the text.
         let offset = self.raw.as_ptr() as usize - self.text.as_ptr() as usize;
         let line = self.text[..offset].matches('\n').count() + 1;
-        Flaw { line, reason: reason.into() }
+        ConfigProblem { line, reason: reason.into() }
     }
 
-    /// The members of an object, in order; `what` names it for people.
-    pub(super) fn members(self, what: &str) -> Result<Members<'a>, Flaw> {
-        let members = self
-            .read::<Pairs<'a>>()
-            .ok_or_else(|| self.flaw(format!("config: {what} must be an object: write `{{…}}`")))?;
-        let mut left: Vec<(Cow<'a, str>, Value<'a>)> = Vec::new();
+    /// The members of an object, in order; `what` names the object in error messages.
+    pub(super) fn members(self, what: &str) -> Result<ObjectMembers<'a>, ConfigProblem> {
+        let members = self.read::<MemberPairs<'a>>().ok_or_else(|| {
+            self.problem(format!("config: {what} must be an object: write `{{…}}`"))
+        })?;
+        let mut remaining: Vec<(Cow<'a, str>, PositionedValue<'a>)> = Vec::new();
         for (name, raw) in members.0 {
-            let value = Value { text: self.text, raw: raw.get() };
-            if left.iter().any(|(it, _)| *it == name) {
-                return Err(value.flaw(format!("config: `{name}` stands twice: keep one")));
+            let value = PositionedValue { text: self.text, raw: raw.get() };
+            if remaining.iter().any(|(it, _)| *it == name) {
+                return Err(value.problem(format!("config: duplicate `{name}`: keep one")));
             }
-            left.push((name, value));
+            remaining.push((name, value));
         }
-        Ok(Members { left })
+        Ok(ObjectMembers { remaining })
     }
 
-    pub(super) fn items(self) -> Option<Vec<Value<'a>>> {
+    pub(super) fn items(self) -> Option<Vec<PositionedValue<'a>>> {
         let items: Vec<&'a RawValue> = self.read()?;
-        Some(items.into_iter().map(|it| Value { text: self.text, raw: it.get() }).collect())
+        Some(
+            items
+                .into_iter()
+                .map(|it| PositionedValue { text: self.text, raw: it.get() })
+                .collect(),
+        )
     }
 
     pub(super) fn string(self) -> Option<String> {
-        self.get()
+        self.read_owned()
     }
 
-    pub(super) fn get<T: DeserializeOwned>(self) -> Option<T> {
+    pub(super) fn read_owned<T: DeserializeOwned>(self) -> Option<T> {
         self.read()
     }
 
@@ -65,34 +70,34 @@ impl<'a> Value<'a> {
     }
 }
 
-/// What is left of an object while it is being read.
+/// The members of an object that are not read yet.
 #[derive(Debug)]
-pub(super) struct Members<'a> {
-    left: Vec<(Cow<'a, str>, Value<'a>)>,
+pub(super) struct ObjectMembers<'a> {
+    remaining: Vec<(Cow<'a, str>, PositionedValue<'a>)>,
 }
 
-impl<'a> Members<'a> {
-    /// A member that is `null` is not there.
-    pub(super) fn take(&mut self, name: &str) -> Option<Value<'a>> {
-        let at = self.left.iter().position(|(it, _)| it == name)?;
-        let (_, value) = self.left.remove(at);
+impl<'a> ObjectMembers<'a> {
+    /// Takes a member. One that is `null` counts as missing.
+    pub(super) fn take_member(&mut self, name: &str) -> Option<PositionedValue<'a>> {
+        let position = self.remaining.iter().position(|(it, _)| it == name)?;
+        let (_, value) = self.remaining.remove(position);
         (value.raw != "null").then_some(value)
     }
 
-    /// What nobody asked for.
-    pub(super) fn rest(self) -> Vec<(Cow<'a, str>, Value<'a>)> {
-        self.left
+    /// The members that were not taken.
+    pub(super) fn into_rest(self) -> Vec<(Cow<'a, str>, PositionedValue<'a>)> {
+        self.remaining
     }
 }
 
-/// The members of an object in the order written, twins included.
-struct Pairs<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+/// The members of an object in their order, including duplicates.
+struct MemberPairs<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
-impl<'de: 'a, 'a> Deserialize<'de> for Pairs<'a> {
-    fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<Pairs<'a>, D::Error> {
-        struct Collect;
+impl<'de: 'a, 'a> Deserialize<'de> for MemberPairs<'a> {
+    fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<MemberPairs<'a>, D::Error> {
+        struct PairsVisitor;
 
-        impl<'de> Visitor<'de> for Collect {
+        impl<'de> Visitor<'de> for PairsVisitor {
             type Value = Vec<(Cow<'de, str>, &'de RawValue)>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -108,6 +113,6 @@ impl<'de: 'a, 'a> Deserialize<'de> for Pairs<'a> {
             }
         }
 
-        deserializer.deserialize_map(Collect).map(Pairs)
+        deserializer.deserialize_map(PairsVisitor).map(MemberPairs)
     }
 }

@@ -1,22 +1,22 @@
-//! The limits of a configuration, under the names of the published kernel.
+//! Reads `limits`, with the names of the published kernel.
 
-use super::flaw::Flaw;
-use super::json::{Members, Value};
-use super::unknown;
+use super::json::{ObjectMembers, PositionedValue};
+use super::problem::ConfigProblem;
+use super::warn_unknown;
 use crate::routing::BusLimits;
 
-/// As published.
+/// The default of the published kernel.
 const FRAME_BYTES_MAX: usize = 1 << 20;
-/// Less could not even say what is wrong.
+/// A smaller limit could not hold an error message.
 const BYTES_MIN: usize = 1 << 10;
-/// A year: nothing that is meant is longer, and nothing overflows.
+/// A year, which avoids overflows.
 const SECONDS_MAX: f64 = 366.0 * 86_400.0;
 
-/// The limits of the bus, and the longest line.
-pub(super) fn read(
-    value: Option<Value<'_>>,
-    warnings: &mut Vec<Flaw>,
-) -> Result<(BusLimits, usize), Flaw> {
+/// The limits of the bus, and the maximum line length.
+pub(super) fn read_limits(
+    value: Option<PositionedValue<'_>>,
+    warnings: &mut Vec<ConfigProblem>,
+) -> Result<(BusLimits, usize), ConfigProblem> {
     let mut limits = BusLimits::default();
     let mut frame_bytes_max = FRAME_BYTES_MAX;
     let Some(value) = value else { return Ok((limits, frame_bytes_max)) };
@@ -38,31 +38,31 @@ pub(super) fn read(
         ("backpressure_timeout_sec", &mut limits.backpressure_ms),
     ];
     for (name, limit) in times {
-        if let Some(value) = members.take(name) {
-            let bad = format!("config: `{name}` must be a number of seconds from 0");
-            *limit = milliseconds(value).ok_or_else(|| value.flaw(bad))?;
+        if let Some(value) = members.take_member(name) {
+            let reason = format!("config: `{name}` must be a number of seconds from 0");
+            *limit = milliseconds(value).ok_or_else(|| value.problem(reason))?;
         }
     }
-    unknown(members, "`limits`", warnings);
+    warn_unknown(members, "`limits`", warnings);
     Ok((limits, frame_bytes_max))
 }
 
 fn read_count(
-    members: &mut Members<'_>,
+    members: &mut ObjectMembers<'_>,
     name: &str,
     limit: &mut usize,
     least: usize,
-) -> Result<(), Flaw> {
-    let Some(value) = members.take(name) else { return Ok(()) };
-    let bad = format!("config: `{name}` must be a whole number from {least}");
-    *limit = value.get().filter(|it| least <= *it).ok_or_else(|| value.flaw(bad))?;
+) -> Result<(), ConfigProblem> {
+    let Some(value) = members.take_member(name) else { return Ok(()) };
+    let reason = format!("config: `{name}` must be a whole number from {least}");
+    *limit = value.read_owned().filter(|it| least <= *it).ok_or_else(|| value.problem(reason))?;
     Ok(())
 }
 
-/// Seconds, with a fraction if need be.
-pub(super) fn milliseconds(value: Value<'_>) -> Option<u64> {
-    let seconds: f64 = value.get()?;
-    let within = (0.0..=SECONDS_MAX).contains(&seconds);
+/// Seconds, possibly with a fraction.
+pub(super) fn milliseconds(value: PositionedValue<'_>) -> Option<u64> {
+    let seconds: f64 = value.read_owned()?;
+    let is_in_range = (0.0..=SECONDS_MAX).contains(&seconds);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within a year")]
-    within.then(|| (seconds * 1000.0).ceil() as u64)
+    is_in_range.then(|| (seconds * 1000.0).ceil() as u64)
 }

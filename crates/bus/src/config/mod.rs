@@ -1,51 +1,52 @@
-//! The configuration of a bus: JSON as the published kernel reads it, and what it lacks beside it.
+//! The configuration file of a bus: the JSON format of the published kernel, with additions.
 //!
-//! What is wrong is refused with its line; what is not known has no effect and is told with its line.
+//! Invalid values are refused with their line; unknown members are ignored with a warning.
 
-mod flaw;
 mod json;
 mod limits;
 mod pools;
+mod problem;
 mod source;
 
-pub use flaw::Flaw;
-pub use source::{ConfigError, Source};
+pub use problem::ConfigProblem;
+pub use source::{ConfigError, ConfigSource};
 
 use crate::routing as bus;
-use json::{Members, Value};
+use json::{ObjectMembers, PositionedValue};
 use std::path::Path;
 
-/// What a configuration says.
+/// A configuration file after it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Loaded {
+pub struct LoadedConfig {
     pub config: bus::BusConfig,
     /// The longest line of a client or a worker.
     pub frame_bytes_max: usize,
-    /// What has no effect.
-    pub warnings: Vec<Flaw>,
+    /// Members that have no effect.
+    pub warnings: Vec<ConfigProblem>,
 }
 
 /// Reads a configuration; directories in it are relative to `folder`.
-pub fn read(text: &str, folder: &Path) -> Result<Loaded, Flaw> {
+pub fn read_config(text: &str, folder: &Path) -> Result<LoadedConfig, ConfigProblem> {
     let mut warnings = Vec::new();
-    let whole = Value::parse(text)?;
+    let whole = PositionedValue::parse(text)?;
     let mut members = whole.members("the configuration")?;
-    let pools = pools::read(whole, members.take("pools"), folder, &mut warnings)?;
-    let (limits, frame_bytes_max) = limits::read(members.take("limits"), &mut warnings)?;
-    if let Some(transport) = members.take("transport") {
-        let reason = "`transport` has no effect: say it with --stdio, --unix or --tcp";
-        warnings.push(transport.flaw(reason));
+    let pools = pools::read_pools(whole, members.take_member("pools"), folder, &mut warnings)?;
+    let (limits, frame_bytes_max) =
+        limits::read_limits(members.take_member("limits"), &mut warnings)?;
+    if let Some(transport) = members.take_member("transport") {
+        let reason = "`transport` has no effect: use --stdio, --unix or --tcp";
+        warnings.push(transport.problem(reason));
     }
-    unknown(members, "the configuration", &mut warnings);
+    warn_unknown(members, "the configuration", &mut warnings);
     warnings.sort_by_key(|it| it.line);
-    Ok(Loaded { config: bus::BusConfig { pools, limits }, frame_bytes_max, warnings })
+    Ok(LoadedConfig { config: bus::BusConfig { pools, limits }, frame_bytes_max, warnings })
 }
 
-/// Tells what nobody asked for.
-fn unknown(members: Members<'_>, what: &str, warnings: &mut Vec<Flaw>) {
-    for (name, value) in members.rest() {
-        let reason = format!("`{name}` is not known in {what} and has no effect");
-        warnings.push(value.flaw(reason));
+/// Adds a warning for each member that was not read.
+fn warn_unknown(members: ObjectMembers<'_>, what: &str, warnings: &mut Vec<ConfigProblem>) {
+    for (name, value) in members.into_rest() {
+        let reason = format!("unknown `{name}` in {what} has no effect");
+        warnings.push(value.problem(reason));
     }
 }
 
@@ -57,40 +58,40 @@ mod tests {
         WorkerDeathRule,
     };
 
-    fn at_home(text: &str) -> Result<Loaded, Flaw> {
-        read(text, Path::new("/home/config"))
+    fn read_at_home(text: &str) -> Result<LoadedConfig, ConfigProblem> {
+        read_config(text, Path::new("/home/config"))
     }
 
-    fn refused(text: &str) -> String {
-        at_home(text).expect_err(text).to_string()
+    fn read_error(text: &str) -> String {
+        read_at_home(text).expect_err(text).to_string()
     }
 
     #[test]
-    fn a_published_configuration_says_what_it_always_said() {
+    fn configuration_of_the_published_kernel_is_read() {
         let text = r#"{"pools":[{"id":"openai-agent","command":"node","args":["./index.js"],"instances":2},
             {"id":"echo","command":"/usr/bin/python3","args":["-u","echo.py"],"instances":1}],
             "limits":{"max_input_buffer":1048576,"max_output_queue":4194304,"max_restarts":5,
             "restart_window_sec":60,"drain_timeout_sec":30,"backpressure_timeout_sec":60}}"#;
-        let loaded = at_home(text).unwrap();
+        let loaded = read_at_home(text).unwrap();
         assert_eq!((loaded.warnings.len(), loaded.frame_bytes_max), (0, 1 << 20));
         assert_eq!(loaded.config.limits, BusLimits::default());
         let ids: Vec<_> = loaded.config.pools.iter().map(|it| (&*it.id, it.instances)).collect();
         assert_eq!(ids, [("openai-agent", 2), ("echo", 1)]);
         assert_eq!(loaded.config.pools[0].command.argv, ["node", "./index.js"]);
         assert_eq!(loaded.config.pools[0].command.cwd, None);
-        let bare = at_home(r#"{"pools":[{"id":"a","command":"cat","instances":1}]}"#).unwrap();
+        let bare = read_at_home(r#"{"pools":[{"id":"a","command":"cat","instances":1}]}"#).unwrap();
         assert_eq!((bare.config.limits, bare.frame_bytes_max), (BusLimits::default(), 1 << 20));
     }
 
     #[test]
-    fn everything_else_can_be_said_too() {
+    fn additional_members_are_read() {
         let text = r#"{"pools": [{"id": "mcp", "command": "server", "instances": 3,
             "env": {"KEY": "value"}, "cwd": "below", "restart": "on-failure",
             "affinity": "connection", "sessions": "end",
             "health": {"method": "status", "interval_sec": 0.5, "timeout_sec": 2}}],
             "limits": {"max_sessions": 7, "max_pending": 8, "max_clients": 9,
                        "max_output_queue": 10000, "drain_timeout_sec": 0}}"#;
-        let loaded = at_home(text).unwrap();
+        let loaded = read_at_home(text).unwrap();
         let pool = PoolConfig {
             id: "mcp".into(),
             command: WorkerCommand {
@@ -119,37 +120,37 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_has_no_effect_and_is_told_with_its_line() {
+    fn unknown_members_are_warned_about_with_their_line() {
         let text = "{\n\"pools\": [{\"id\": \"a\", \"command\": \"cat\", \"instances\": 1,\n\
             \"nice\": 5}],\n\"limits\": {\n\"max_everything\": 1},\n\
             \"transport\": {\"mode\": \"shm\"},\n\"comment\": \"hello\"}";
-        let told: Vec<_> =
-            at_home(text).unwrap().warnings.iter().map(ToString::to_string).collect();
+        let warnings: Vec<_> =
+            read_at_home(text).unwrap().warnings.iter().map(ToString::to_string).collect();
         assert_eq!(
-            told,
+            warnings,
             [
-                "line 3: `nice` is not known in pool `a` and has no effect",
-                "line 5: `max_everything` is not known in `limits` and has no effect",
-                "line 6: `transport` has no effect: say it with --stdio, --unix or --tcp",
-                "line 7: `comment` is not known in the configuration and has no effect",
+                "line 3: unknown `nice` in pool `a` has no effect",
+                "line 5: unknown `max_everything` in `limits` has no effect",
+                "line 6: `transport` has no effect: use --stdio, --unix or --tcp",
+                "line 7: unknown `comment` in the configuration has no effect",
             ]
         );
     }
 
     #[test]
-    fn what_is_wrong_is_refused_with_its_line_and_a_way_out() {
+    fn invalid_values_are_refused_with_line_and_hint() {
         let pool = |fields: &str| format!("{{\n\"pools\": [\n{{{fields}}}\n]}}");
         let good = r#""id":"a","command":"cat","instances":1"#;
         let cases = [
-            (String::new(), "line 1: this is no JSON: EOF while parsing"),
-            ("{\"pools\": [\n{\"id\" 1}]}".into(), "line 2: this is no JSON: expected `:`"),
+            (String::new(), "line 1: invalid JSON: EOF while parsing"),
+            ("{\"pools\": [\n{\"id\" 1}]}".into(), "line 2: invalid JSON: expected `:`"),
             ("[]".into(), "line 1: config: the configuration must be an object"),
             ("{}".into(), "line 1: config: at least one worker pool is required"),
             ("{\"pools\": []}".into(), "line 1: config: at least one worker pool is required"),
             ("{\"pools\": {}}".into(), "line 1: config: `pools` must be a list"),
             ("{\"pools\": [7]}".into(), "line 1: config: pool 0 must be an object"),
             (pool(""), "line 3: config: pool 0 missing required 'id' field"),
-            (pool(r#""id":7"#), "line 3: config: pool 0 has an 'id' that is no text"),
+            (pool(r#""id":7"#), "line 3: config: pool 0 has an 'id' that is not a string"),
             (pool(r#""id":"""#), "line 3: config: pool 0 has an empty 'id'"),
             (pool(r#""id":"a""#), "line 3: config: pool 'a' missing required 'command' field"),
             (
@@ -166,13 +167,13 @@ mod tests {
             ),
             (
                 pool(r#""id":"a","command":"cat","instances":5000"#),
-                "line 3: config: pool 'a' wants 5000 instances",
+                "line 3: config: pool 'a' has 5000 instances",
             ),
-            (pool(&format!("{good},\"args\":[1]")), "`args` must be a list of texts"),
-            (pool(&format!("{good},\"args\":\"-u\"")), "`args` must be a list of texts"),
-            (pool(&format!("{good},\"env\":{{\"A\":1}}")), "`env` must name texts"),
-            (pool(&format!("{good},\"env\":{{\"A=B\":\"\"}}")), "`A=B` is no name of a variable"),
-            (pool(&format!("{good},\"cwd\":1")), "`cwd` must be a text"),
+            (pool(&format!("{good},\"args\":[1]")), "`args` must be a list of strings"),
+            (pool(&format!("{good},\"args\":\"-u\"")), "`args` must be a list of strings"),
+            (pool(&format!("{good},\"env\":{{\"A\":1}}")), "`env` values must be strings"),
+            (pool(&format!("{good},\"env\":{{\"A=B\":\"\"}}")), "`A=B` is not a variable name"),
+            (pool(&format!("{good},\"cwd\":1")), "`cwd` must be a string"),
             (
                 pool(&format!("{good},\n\"restart\":\"often\"")),
                 "line 4: config: pool 'a': `restart` is `often`: write \"always\", \
@@ -185,22 +186,22 @@ mod tests {
                 pool(&format!("{good},\"health\":{{\"interval_sec\":0}}")),
                 "`interval_sec` must be a number of seconds above 0",
             ),
-            (pool(&format!("{good}}},\n{{{good}")), "line 4: config: pool id 'a' stands twice"),
-            (pool(&format!("{good},\n\"id\":\"b\"")), "line 4: config: `id` stands twice"),
+            (pool(&format!("{good}}},\n{{{good}")), "line 4: config: duplicate pool id 'a'"),
+            (pool(&format!("{good},\n\"id\":\"b\"")), "line 4: config: duplicate `id`"),
         ];
-        for (text, wanted) in cases {
-            let said = refused(&text);
-            assert!(said.contains(wanted), "{text}\n{said}");
+        for (text, expected) in cases {
+            let error = read_error(&text);
+            assert!(error.contains(expected), "{text}\n{error}");
         }
-        for (limit, wanted) in [
+        for (limit, expected) in [
             ("\"max_restarts\":-1", "`max_restarts` must be a whole number from 0"),
             ("\"max_input_buffer\":10", "`max_input_buffer` must be a whole number from 1024"),
             ("\"restart_window_sec\":\"60\"", "`restart_window_sec` must be a number of seconds"),
             ("\"max_clients\":0", "`max_clients` must be a whole number from 1"),
         ] {
             let text = format!("{{\"pools\":[{{{good}}}],\n\"limits\":{{\n{limit}}}}}");
-            let said = refused(&text);
-            assert!(said.starts_with("line 3: config: ") && said.contains(wanted), "{said}");
+            let error = read_error(&text);
+            assert!(error.starts_with("line 3: config: ") && error.contains(expected), "{error}");
         }
     }
 }

@@ -1,6 +1,5 @@
-//! What is counted, and how it gets from the loop to whoever asks: a scrape is a letter to the loop,
-//! the answer a snapshot, and the page is written where it is read. The loop writes no text and
-//! looks at no process.
+//! Metrics. A scrape sends a request to the loop, the loop responds with a snapshot, and the
+//! handler formats the page. The loop formats no text and reads no process information.
 
 mod page;
 
@@ -18,12 +17,12 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 
-/// A question for the numbers of this moment.
-pub(crate) type Scrape = oneshot::Sender<Snapshot>;
+/// A request for a snapshot.
+pub(crate) type SnapshotRequest = oneshot::Sender<MetricsSnapshot>;
 
-/// What the loop counts while it runs.
+/// Counters that are derived from notes.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Meters {
+pub(crate) struct NoteCounters {
     /// By pool.
     starts: BTreeMap<Arc<str>, u64>,
     ends: BTreeMap<Arc<str>, u64>,
@@ -34,7 +33,7 @@ pub(crate) struct Meters {
     reloads: u64,
 }
 
-impl Meters {
+impl NoteCounters {
     pub(crate) fn on_note(&mut self, note: &BusNote) {
         let (by_pool, pool) = match note {
             BusNote::WorkerStarted { pool, .. } => (&mut self.starts, pool),
@@ -50,76 +49,86 @@ impl Meters {
     }
 }
 
-/// One worker at one moment.
+/// One worker in a snapshot.
 #[derive(Debug)]
-struct Worker {
+struct WorkerSample {
     id: WorkerId,
     pool: Arc<str>,
     pid: Option<u32>,
     backlog: usize,
 }
 
-/// Everything that is known at one moment.
+/// All values at one moment.
 #[derive(Debug)]
-pub(crate) struct Snapshot {
+pub(crate) struct MetricsSnapshot {
     gauges: BusGauges,
-    meters: Meters,
-    workers: Vec<Worker>,
+    note_counters: NoteCounters,
+    workers: Vec<WorkerSample>,
 }
 
-impl Snapshot {
-    pub(crate) fn new(gauges: BusGauges, effects: &Effects) -> Snapshot {
-        let workers = effects.workers.iter().map(|(id, it)| Worker {
+impl MetricsSnapshot {
+    pub(crate) fn new(gauges: BusGauges, effects: &Effects) -> MetricsSnapshot {
+        let workers = effects.workers.iter().map(|(id, it)| WorkerSample {
             id: *id,
             pool: Arc::clone(&it.pool),
             pid: it.pid,
-            backlog: it.edge.handle.backlog(),
+            backlog: it.tracked.handle.backlog(),
         });
-        Snapshot { gauges, meters: effects.meters.clone(), workers: workers.collect() }
+        MetricsSnapshot {
+            gauges,
+            note_counters: effects.note_counters.clone(),
+            workers: workers.collect(),
+        }
     }
 }
 
-/// Both ends: for the page, and for the loop.
-pub(crate) fn channel() -> (mpsc::Sender<Scrape>, mpsc::Receiver<Scrape>) {
+/// The ends for the page and for the loop.
+pub(crate) fn channel() -> (mpsc::Sender<SnapshotRequest>, mpsc::Receiver<SnapshotRequest>) {
     mpsc::channel(4)
 }
 
-/// Opens the address of the page.
+/// Binds the address of the page.
 pub(crate) fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     let listener = std::net::TcpListener::bind(address)?;
     listener.set_nonblocking(true)?;
     TcpListener::from_std(listener)
 }
 
-/// Serves the page until the loop is gone.
-pub(crate) async fn serve(listener: TcpListener, loops: mpsc::Sender<Scrape>) {
-    let routes = Router::new().route("/metrics", get(page)).with_state(loops);
+/// Serves the page until the loop has ended.
+pub(crate) async fn serve_page(
+    listener: TcpListener,
+    snapshot_requests: mpsc::Sender<SnapshotRequest>,
+) {
+    let routes = Router::new().route("/metrics", get(get_page)).with_state(snapshot_requests);
     if let Err(error) = axum::serve(listener, routes).await {
-        tracing::error!(%error, "the page of metrics is no longer served");
+        tracing::error!(%error, "metrics server failed");
     }
 }
 
-async fn page(State(loops): State<mpsc::Sender<Scrape>>, headers: HeaderMap) -> Response {
+async fn get_page(
+    State(snapshot_requests): State<mpsc::Sender<SnapshotRequest>>,
+    headers: HeaderMap,
+) -> Response {
     let host = headers.get(header::HOST).and_then(|it| it.to_str().ok());
-    if !host.is_some_and(is_this_machine) {
-        return (StatusCode::MISDIRECTED_REQUEST, "ask for 127.0.0.1\n").into_response();
+    if !host.is_some_and(is_local_host) {
+        return (StatusCode::MISDIRECTED_REQUEST, "use the address 127.0.0.1\n").into_response();
     }
-    let asked = async {
-        let (answer, answered) = oneshot::channel();
-        loops.send(answer).await.ok()?;
-        let snapshot = answered.await.ok()?;
-        // Looking at processes reads many small files.
-        tokio::task::spawn_blocking(move || page::write(&snapshot)).await.ok()
+    let render = async {
+        let (request, response) = oneshot::channel();
+        snapshot_requests.send(request).await.ok()?;
+        let snapshot = response.await.ok()?;
+        // Reading process information opens many small files.
+        tokio::task::spawn_blocking(move || page::render_page(&snapshot)).await.ok()
     };
-    let kind = [(header::CONTENT_TYPE, page::CONTENT_TYPE)];
-    match asked.await {
-        Some(page) => (kind, page).into_response(),
-        None => (StatusCode::SERVICE_UNAVAILABLE, "the bus is ending\n").into_response(),
+    let content_type = [(header::CONTENT_TYPE, page::CONTENT_TYPE)];
+    match render.await {
+        Some(page) => (content_type, page).into_response(),
+        None => (StatusCode::SERVICE_UNAVAILABLE, "the bus is stopping\n").into_response(),
     }
 }
 
-/// A web page cannot give its own name another address and read ours through a browser.
-fn is_this_machine(host: &str) -> bool {
+/// Refuses other host names, so that a web page cannot read the metrics by DNS rebinding.
+fn is_local_host(host: &str) -> bool {
     let name = host.rsplit_once(':').filter(|(_, port)| !port.contains(']'));
     let name = name.map_or(host, |(name, _)| name);
     name == "localhost" || name.trim_matches(['[', ']']).parse::<IpAddr>().is_ok()
@@ -127,15 +136,15 @@ fn is_this_machine(host: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_this_machine;
+    use super::is_local_host;
 
     #[test]
-    fn only_addresses_are_this_machine_and_no_names_but_one() {
+    fn only_addresses_and_localhost_are_local() {
         for host in ["localhost", "localhost:9100", "127.0.0.1:9100", "[::1]:9100", "[::1]"] {
-            assert!(is_this_machine(host), "{host}");
+            assert!(is_local_host(host), "{host}");
         }
         for host in ["", "evil.example", "evil.example:9100", "localhost.evil.example:9100"] {
-            assert!(!is_this_machine(host), "{host}");
+            assert!(!is_local_host(host), "{host}");
         }
     }
 }

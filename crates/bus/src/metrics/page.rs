@@ -1,6 +1,6 @@
-//! A snapshot as a page of the text that Prometheus reads. Names say the unit; what is counted ends in `_total`.
+//! Formats a snapshot as `OpenMetrics` text. Names contain the unit; counters end in `_total`.
 
-use super::Snapshot;
+use super::MetricsSnapshot;
 use jackfield_agents::{resident_bytes, tree_resident_bytes};
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
@@ -18,37 +18,37 @@ struct PoolLabel {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Worker {
+struct WorkerLabel {
     pool: String,
     worker: String,
 }
 
-pub(super) fn write(snapshot: &Snapshot) -> String {
+pub(super) fn render_page(snapshot: &MetricsSnapshot) -> String {
     let mut registry = Registry::with_prefix("jackfield_bus");
-    counters(&mut registry, snapshot);
-    gauges(&mut registry, snapshot);
-    pools(&mut registry, snapshot);
-    workers(&mut registry, snapshot);
+    add_counters(&mut registry, snapshot);
+    add_gauges(&mut registry, snapshot);
+    add_pools(&mut registry, snapshot);
+    add_workers(&mut registry, snapshot);
     let mut page = String::new();
-    encode(&mut page, &registry).expect("a string takes everything");
+    encode(&mut page, &registry).expect("writing to a string cannot fail");
     page
 }
 
-fn counters(registry: &mut Registry, snapshot: &Snapshot) {
-    let (it, meters) = (&snapshot.gauges.counters, &snapshot.meters);
+fn add_counters(registry: &mut Registry, snapshot: &MetricsSnapshot) {
+    let (it, note_counters) = (&snapshot.gauges.counters, &snapshot.note_counters);
     let rows = [
-        ("messages_in", "Messages heard from clients and workers", it.messages_in),
+        ("messages_in", "Messages received from clients and workers", it.messages_in),
         ("messages_out", "Messages sent to clients and workers", it.messages_out),
-        ("bytes_in", "Bytes of messages heard", it.bytes_in),
+        ("bytes_in", "Bytes of messages received", it.bytes_in),
         ("bytes_out", "Bytes of messages sent", it.bytes_out),
         ("clients_opened", "Clients that connected", it.clients_opened),
-        ("clients_closed", "Clients that went", it.clients_closed),
-        ("restarts", "Workers started again, or to be", it.restarts),
-        ("refused", "Messages of clients with nowhere to go; requests were answered", it.refused),
-        ("unheard", "Messages of workers for nobody", it.unheard),
-        ("stray", "Answers that nobody waited for", it.stray),
-        ("slow_clients", "Clients closed because they did not read", meters.slow_clients),
-        ("reloads", "Times that the configuration was read again", meters.reloads),
+        ("clients_closed", "Clients that disconnected", it.clients_closed),
+        ("restarts", "Restarts of workers, including scheduled ones", it.restarts),
+        ("refused", "Client messages that could not be routed", it.refused),
+        ("unheard", "Worker messages without a recipient", it.undelivered),
+        ("stray", "Responses without a pending request", it.stray),
+        ("slow_clients", "Clients closed because they did not read", note_counters.slow_clients),
+        ("reloads", "Reloads of the configuration", note_counters.reloads),
     ];
     for (name, help, value) in rows {
         let counter: Counter = Counter::default();
@@ -56,11 +56,19 @@ fn counters(registry: &mut Registry, snapshot: &Snapshot) {
         registry.register(name, help, counter);
     }
     let by_pool = [
-        ("worker_starts", "Workers that started", &meters.starts),
-        ("worker_ends", "Workers that ended", &meters.ends),
-        ("worker_restarts", "Restarts that were planned", &meters.restarts),
-        ("worker_gave_up", "Times that a worker ended too often", &meters.gave_up),
-        ("worker_unhealthy", "Workers ended because they said nothing", &meters.unhealthy),
+        ("worker_starts", "Workers that started", &note_counters.starts),
+        ("worker_ends", "Workers that ended", &note_counters.ends),
+        ("worker_restarts", "Scheduled restarts", &note_counters.restarts),
+        (
+            "worker_gave_up",
+            "Times that a worker exceeded the restart limit",
+            &note_counters.gave_up,
+        ),
+        (
+            "worker_unhealthy",
+            "Workers stopped because a health check failed",
+            &note_counters.unhealthy,
+        ),
     ];
     for (name, help, counts) in by_pool {
         registry.register(name, help, count_by_pool(counts));
@@ -75,71 +83,73 @@ fn count_by_pool(counts: &BTreeMap<Arc<str>, u64>) -> Family<PoolLabel, Counter>
     family
 }
 
-fn gauges(registry: &mut Registry, snapshot: &Snapshot) {
+fn add_gauges(registry: &mut Registry, snapshot: &MetricsSnapshot) {
     let it = &snapshot.gauges;
-    let ours = usize::try_from(resident_bytes(std::process::id())).unwrap_or(usize::MAX);
+    let own_bytes = usize::try_from(resident_bytes(std::process::id())).unwrap_or(usize::MAX);
     let rows = [
-        ("clients", "Open connections of clients", it.clients),
-        ("sessions", "Sessions that are kept with a worker", it.sessions),
-        ("pending", "Requests without an answer yet", it.pending),
-        ("resident_bytes", "Memory of the bus itself", ours),
+        ("clients", "Connected clients", it.clients),
+        ("sessions", "Sessions that are assigned to a worker", it.sessions),
+        ("pending", "Requests without a response", it.pending),
+        ("resident_bytes", "Memory of the bus itself", own_bytes),
     ];
     for (name, help, value) in rows {
         let gauge: Gauge = Gauge::default();
-        gauge.set(number(value));
+        gauge.set(to_gauge_value(value));
         registry.register(name, help, gauge);
     }
 }
 
-fn pools(registry: &mut Registry, snapshot: &Snapshot) {
+fn add_pools(registry: &mut Registry, snapshot: &MetricsSnapshot) {
     let pools = &snapshot.gauges.pools;
     let rows = [
         ("pool_workers", "Workers that are alive", |it| it.alive),
-        ("pool_instances", "Workers that there should be", |it| it.instances),
+        ("pool_instances", "Configured workers", |it| it.instances),
         ("pool_sessions", "Sessions that clients use", |it| it.sessions),
-        ("pool_pending", "Requests without an answer yet", |it| it.pending),
-        ("pool_backlog_bytes", "Bytes that its workers have not taken", |it| it.backlog),
+        ("pool_pending", "Requests without a response", |it| it.pending),
+        ("pool_backlog_bytes", "Bytes not yet written to its workers", |it| it.backlog),
     ] as [(&str, &str, fn(&crate::routing::PoolGauges) -> usize); 5];
     for (name, help, value) in rows {
         let family = Family::<PoolLabel, Gauge>::default();
         for it in pools {
-            family.get_or_create(&PoolLabel { pool: it.pool.to_string() }).set(number(value(it)));
+            family
+                .get_or_create(&PoolLabel { pool: it.pool.to_string() })
+                .set(to_gauge_value(value(it)));
         }
         registry.register(name, help, family);
     }
 }
 
-/// Shared pages count for each process: the sum of all trees is more than the machine has lost.
-fn workers(registry: &mut Registry, snapshot: &Snapshot) {
-    let resident = Family::<Worker, Gauge>::default();
-    let backlog = Family::<Worker, Gauge>::default();
+/// Shared pages are counted for each process, so the sum of all trees exceeds the used memory.
+fn add_workers(registry: &mut Registry, snapshot: &MetricsSnapshot) {
+    let resident = Family::<WorkerLabel, Gauge>::default();
+    let backlog = Family::<WorkerLabel, Gauge>::default();
     for it in &snapshot.workers {
-        let worker = Worker { pool: it.pool.to_string(), worker: it.id.to_string() };
-        backlog.get_or_create(&worker).set(number(it.backlog));
+        let worker = WorkerLabel { pool: it.pool.to_string(), worker: it.id.to_string() };
+        backlog.get_or_create(&worker).set(to_gauge_value(it.backlog));
         if let Some(pid) = it.pid {
             let bytes = i64::try_from(tree_resident_bytes(pid)).unwrap_or(i64::MAX);
             resident.get_or_create(&worker).set(bytes);
         }
     }
-    let help = "Memory of a worker and all it started";
+    let help = "Memory of a worker's process tree";
     registry.register("worker_resident_bytes", help, resident);
-    registry.register("worker_backlog_bytes", "Bytes that a worker has not taken", backlog);
+    registry.register("worker_backlog_bytes", "Bytes not yet written to a worker", backlog);
 }
 
-fn number(count: usize) -> i64 {
+fn to_gauge_value(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Meters, Snapshot, Worker};
+    use super::super::{MetricsSnapshot, NoteCounters, WorkerSample};
     use crate::routing::{BusCounters, BusGauges, BusNote, PoolGauges, WorkerId};
 
     #[test]
-    fn a_page_has_every_number_with_its_labels() {
-        let mut meters = Meters::default();
-        meters.on_note(&BusNote::Restarting { pool: "echo".into(), pause_ms: 1 });
-        meters.on_note(&BusNote::Reloaded { pools: 1, workers: 1 });
+    fn page_has_every_metric_with_its_labels() {
+        let mut note_counters = NoteCounters::default();
+        note_counters.on_note(&BusNote::Restarting { pool: "echo".into(), pause_ms: 1 });
+        note_counters.on_note(&BusNote::Reloaded { pools: 1, workers: 1 });
         let pool = PoolGauges {
             pool: "echo".into(),
             alive: 1,
@@ -155,8 +165,9 @@ mod tests {
             ..BusGauges::default()
         };
         let pid = Some(std::process::id());
-        let worker = Worker { id: WorkerId(9), pool: "echo".into(), pid, backlog: 6 };
-        let page = super::write(&Snapshot { gauges, meters, workers: vec![worker] });
+        let worker = WorkerSample { id: WorkerId(9), pool: "echo".into(), pid, backlog: 6 };
+        let page =
+            super::render_page(&MetricsSnapshot { gauges, note_counters, workers: vec![worker] });
         let lines = [
             "jackfield_bus_messages_in_total 7",
             "jackfield_bus_clients 2",

@@ -1,4 +1,4 @@
-//! What a bus is told: its pools, how their workers live, and its bounds.
+//! Configuration of the bus: pools, workers and limits.
 
 use jackfield_hub::ByteLimits;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ pub struct BusConfig {
     pub limits: BusLimits,
 }
 
-/// Workers that can stand in for each other.
+/// Interchangeable workers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PoolConfig {
     pub id: Arc<str>,
@@ -21,69 +21,69 @@ pub struct PoolConfig {
     pub health: Option<HealthCheck>,
 }
 
-/// How one worker is started.
+/// How a worker is started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkerCommand {
     pub argv: Vec<String>,
-    /// On top of what the bus itself has.
+    /// In addition to the environment of the bus.
     pub env: Vec<(String, String)>,
     pub cwd: Option<String>,
 }
 
-/// Whether a worker that has ended is started again.
+/// Whether a worker that has ended is restarted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RestartRule {
     #[default]
     Always,
-    /// Not one that ended well.
+    /// Except after exit status 0.
     OnFailure,
     Never,
 }
 
-/// What keeps messages with one worker.
+/// What binds messages to a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SessionAffinity {
-    /// The session they name; those that name none go to each worker in turn.
+    /// The session they name. Messages without a session go to each worker in turn.
     #[default]
     Session,
-    /// The connection they come by: for workers that are spoken to from `initialize` on.
+    /// The connection they arrive on: for workers that expect one `initialize` per connection.
     Connection,
 }
 
-/// What becomes of the sessions of a worker that ended.
+/// What happens to the sessions of a worker that ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WorkerDeathRule {
     /// Another worker gets them with their next message.
     #[default]
     Move,
-    /// They are over: whoever goes on is told so.
+    /// They end: the next message gets an error.
     End,
 }
 
-/// A question that a healthy worker answers, however it answers it.
+/// A request that a healthy worker answers, with a result or an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HealthCheck {
     pub method: Arc<str>,
     pub every_ms: u64,
-    /// A worker that has said nothing at all for so long after the question is ended.
+    /// A worker that sends nothing at all for this long after the request is stopped.
     pub timeout_ms: u64,
 }
 
-/// Every bound. What is over one is told, never dropped in silence.
+/// All limits. Whatever exceeds one is refused with an error, never dropped silently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BusLimits {
-    /// Bytes handed to a client and not yet written. Above it, workers that speak to it wait: those that other
-    /// clients use for [`SHARED_HOLD_MS`] at most.
+    /// Bytes that were sent to a client and are not yet written. Above it, workers that send to it
+    /// wait; those that other clients use wait for at most [`SHARED_HOLD_MS`].
     pub outbox_bytes_max: usize,
-    /// Ends of one worker within the window that are too many.
+    /// The number of ends of one worker within the window after which it is not restarted at once.
     pub restarts_max: usize,
     pub restart_window_ms: u64,
-    /// What is asked when the bus stops has so long to be answered.
+    /// How long pending requests may take when the bus stops.
     pub drain_ms: u64,
-    /// A client over its bound that takes nothing for so long is closed.
+    /// A client above its limit that reads nothing for this long is closed.
     pub backpressure_ms: u64,
     pub sessions_max: usize,
-    /// Requests without an answer yet, of all clients.
+    /// Requests without a response, of all clients.
     pub pending_max: usize,
     pub clients_max: usize,
 }
@@ -96,44 +96,45 @@ impl Default for BusLimits {
             restart_window_ms: 60_000,
             drain_ms: 30_000,
             backpressure_ms: 60_000,
-            // A few hundred bytes each: what a machine for this has to spare.
+            // A few hundred bytes each, which such a machine has.
             sessions_max: 1_000_000,
             pending_max: 1_000_000,
-            // Below the descriptors most systems give a process that asks for more.
+            // Below the file descriptor limit of most systems.
             clients_max: 10_000,
         }
     }
 }
 
-/// Bytes of one client that workers have not taken. Above it the client is not read: a flood of one
-/// leaves the others a place near the front.
-pub const UNTAKEN_BYTES_MAX: usize = 128 << 10;
+/// Bytes of one client that are not yet written to workers. Above it the client is not read, so
+/// that a flood of one client does not delay the others.
+pub const UNSENT_BYTES_MAX: usize = 128 << 10;
 
-/// Bytes that one worker has not taken, of all clients. Above it requests are refused. With `own_min` bytes it is not
-/// refused because of what other workers have not taken.
-pub const BACKLOG: ByteLimits =
+/// Bytes that are not yet written to a worker, of all clients. Above it requests are refused. Below
+/// `own_min` bytes a worker is not refused because of the backlogs of other workers.
+pub const BACKLOG_LIMITS: ByteLimits =
     ByteLimits { own_max: 64 << 20, own_min: 64 << 10, all_max: 64 << 20 };
 
-/// Bytes that a worker says of a session before it has told its name. What is more is heard by nobody.
-pub const EARLY: ByteLimits =
+/// Bytes of updates for a session before the worker has named it. Updates above it are dropped.
+pub const UNNAMED_UPDATE_LIMITS: ByteLimits =
     ByteLimits { own_max: 16 << 20, own_min: 64 << 10, all_max: 32 << 20 };
 
-/// How long a worker that several clients use waits for one of them. A client that reads takes half of
-/// `outbox_bytes_max` in less.
+/// How long a worker that several clients use waits for one of them. A client that reads takes less
+/// time for half of `outbox_bytes_max`.
 pub const SHARED_HOLD_MS: u64 = 100;
 
-/// Unread bytes of a client that workers do not wait for any more, as a multiple of `outbox_bytes_max`. Above it the
-/// client is closed.
+/// Unread bytes of a client that workers no longer wait for, as a multiple of `outbox_bytes_max`.
+/// Above it the client is closed.
 pub const OUTBOX_FACTOR_MAX: usize = 4;
 
-/// While all clients together have too many unread bytes, a client that has read nothing for so long is closed.
+/// While all clients together have too many unread bytes, a client that has read nothing for this
+/// long is closed.
 pub const STALLED_MS: u64 = 1_000;
 
-/// Bytes handed to all clients and not yet written. Above it, workers that speak to a client wait until it has read
-/// all but `OUTBOX_BYTES_MIN`.
+/// Bytes that were sent to all clients and are not yet written. Above it, workers that send to a
+/// client wait until it has read all but `OUTBOX_BYTES_MIN`.
 pub const OUTBOX_BYTES_ALL_MAX: usize = 64 << 20;
 pub const OUTBOX_BYTES_MIN: usize = 64 << 10;
 
-/// Sessions whose clients are gone that are remembered, so that a client that comes back finds its
+/// Sessions without clients that are remembered, so that a client that reconnects reaches the same
 /// worker.
 pub const IDLE_SESSIONS_MAX: usize = 10_000;

@@ -1,10 +1,10 @@
-//! What can be counted, for whoever shows it to people.
+//! Counters and gauges for metrics.
 
 use super::Bus;
 use jackfield_protocol::Frame;
 use std::sync::Arc;
 
-/// Since the start.
+/// Counters since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BusCounters {
     pub messages_in: u64,
@@ -14,27 +14,27 @@ pub struct BusCounters {
     pub clients_opened: u64,
     pub clients_closed: u64,
     pub restarts: u64,
-    /// Messages of clients that were answered with a fault, or had nowhere to go.
+    /// Client messages that were answered with an error of the bus or could not be routed.
     pub refused: u64,
-    /// Messages of workers for nobody.
-    pub unheard: u64,
-    /// Answers that nobody waited for.
+    /// Worker messages without a recipient.
+    pub undelivered: u64,
+    /// Responses without a pending request.
     pub stray: u64,
 }
 
 impl BusCounters {
-    pub(super) fn heard(&mut self, frame: &Frame) {
+    pub(super) fn count_received(&mut self, frame: &Frame) {
         self.messages_in += 1;
         self.bytes_in += frame.bytes().len() as u64;
     }
 
-    pub(super) fn sent(&mut self, bytes: usize) {
+    pub(super) fn count_sent(&mut self, bytes: usize) {
         self.messages_out += 1;
         self.bytes_out += bytes as u64;
     }
 }
 
-/// As it is now.
+/// Current values.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BusGauges {
     pub counters: BusCounters,
@@ -53,7 +53,7 @@ pub struct PoolGauges {
     /// Sessions that clients use.
     pub sessions: usize,
     pub pending: usize,
-    /// Bytes that its workers have not taken.
+    /// Bytes that are not yet written to its workers.
     pub backlog: usize,
 }
 
@@ -66,7 +66,7 @@ impl Bus {
                 alive: workers().filter(|it| it.started).count(),
                 instances: pool.slots.len(),
                 sessions: workers().map(|it| it.used_sessions).sum(),
-                pending: workers().map(|it| it.calls.owes()).sum(),
+                pending: workers().map(|it| it.pending_calls.received_count()).sum(),
                 backlog: workers().map(|it| it.backlog.bytes()).sum(),
             }
         });

@@ -1,4 +1,4 @@
-//! Everything that can happen to the bus. A closed list.
+//! Inputs of the bus.
 
 use super::{BusConfig, WorkerId};
 use jackfield_hub::{ConnId, Exit};
@@ -9,21 +9,21 @@ pub enum BusInput {
     ClientOpened {
         conn: ConnId,
     },
-    ClientSpoke {
+    ClientSentFrame {
         conn: ConnId,
         frame: Frame,
     },
-    /// A client said something that is no message.
+    /// A client sent a line that is not a JSON-RPC message.
     ClientSentInvalidFrame {
         conn: ConnId,
         fault: Fault,
     },
-    /// So many bytes of the texts for this client are on their way.
+    /// This many bytes for the client were written to its socket.
     ClientWrote {
         conn: ConnId,
         bytes: usize,
     },
-    /// A client will say nothing more but still listens.
+    /// The client has closed its sending side but still reads.
     ClientFinished {
         conn: ConnId,
     },
@@ -34,27 +34,27 @@ pub enum BusInput {
         worker: WorkerId,
         pid: u32,
     },
-    WorkerSpoke {
+    WorkerSentFrame {
         worker: WorkerId,
         frame: Frame,
     },
-    /// So many bytes for this worker, newlines included, are on their way.
+    /// This many bytes for the worker, including newlines, were written to its pipe.
     WorkerWrote {
         worker: WorkerId,
         bytes: usize,
     },
-    /// A worker ended, or could not be started. `clean`: it ended well, by itself.
+    /// A worker ended, or could not be started. `clean`: it exited by itself with status 0.
     WorkerGone {
         worker: WorkerId,
         exit: Exit,
         clean: bool,
     },
-    /// The configuration was read again. What runs and still fits goes on.
+    /// The configuration was reloaded. Workers and pools that did not change continue.
     Reload {
         config: BusConfig,
     },
-    /// The time asked for by [`super::Bus::poll_timeout`] has come.
+    /// The time of [`super::Bus::poll_timeout`] has come.
     Tick,
-    /// End: the first time when what is asked is answered, the second time now.
+    /// Stop: the first time after pending requests are answered, the second time immediately.
     Stop,
 }

@@ -1,39 +1,40 @@
-//! The bus: any JSON-RPC worker behind pools, any number of clients in front, nothing written down.
+//! The bus: routes JSON-RPC messages between any number of clients and pools of workers.
 //!
-//! Read in this order: [`BusConfig`], [`BusInput`], [`BusOutput`], then `client` (a client spoke), `route` (which
-//! worker), `worker` (a worker spoke), `calls` and `sessions` (the two books), `flow` and `slow`
-//! (who waits for whom, and how long), `life` (workers start, end and start again), `reload`, `stop`.
+//! Read in this order: [`BusConfig`], [`BusInput`], [`BusOutput`], then `client` (frames from clients),
+//! `route` (which worker), `worker` (frames from workers), `pending_calls` and `sessions` (the two
+//! tables), `flow` and `slow_clients` (flow control), `worker_lifecycle` (start, health check, end and
+//! restart of workers), `reload`, `stop`.
 //!
-//! - **Invariant:** a request is answered exactly once, to whoever asked, under the id they gave it:
-//!   by who was asked, or by the bus with the reason why not.
-//! - **Invariant:** what one client hears was said to it: never an answer to another, never a session
-//!   that it has not used.
-//! - **Invariant:** messages of one client to one worker, and back, keep their order; none is lost,
-//!   none comes twice.
-//! - **Invariant:** nothing grows without bound, and what is over a bound is told.
+//! - **Invariant:** a request is answered exactly once, to its sender, under the sender's id: by the
+//!   recipient, or by the bus with the reason why it failed.
+//! - **Invariant:** a client receives only responses to its own requests, and only messages of sessions
+//!   that it uses.
+//! - **Invariant:** messages between one client and one worker keep their order; none is lost and none
+//!   is delivered twice.
+//! - **Invariant:** every buffer is bounded, and exceeding a bound is reported.
 
-mod calls;
 mod client;
 mod config;
 mod flow;
 mod gauges;
 mod input;
-mod life;
 mod output;
+mod pending_calls;
 mod pool;
 mod reload;
 mod route;
 mod sessions;
-mod slow;
+mod slow_clients;
 mod stop;
 #[cfg(test)]
 mod tests;
 mod worker;
+mod worker_lifecycle;
 
 pub use config::{
-    BACKLOG, BusConfig, BusLimits, EARLY, HealthCheck, IDLE_SESSIONS_MAX, OUTBOX_BYTES_ALL_MAX,
+    BACKLOG_LIMITS, BusConfig, BusLimits, HealthCheck, IDLE_SESSIONS_MAX, OUTBOX_BYTES_ALL_MAX,
     OUTBOX_BYTES_MIN, OUTBOX_FACTOR_MAX, PoolConfig, RestartRule, SHARED_HOLD_MS, STALLED_MS,
-    SessionAffinity, UNTAKEN_BYTES_MAX, WorkerCommand, WorkerDeathRule,
+    SessionAffinity, UNNAMED_UPDATE_LIMITS, UNSENT_BYTES_MAX, WorkerCommand, WorkerDeathRule,
 };
 pub use gauges::{BusCounters, BusGauges, PoolGauges};
 pub use input::BusInput;
@@ -42,7 +43,7 @@ pub use output::{BusNote, BusOutput, MessageSender};
 use client::Client;
 use jackfield_hub::{ByteLimits, ConnId, Time, budget::ByteBudget, timer::Timers};
 use pool::{PoolId, PoolState};
-use sessions::Sessions;
+use sessions::SessionTable;
 use std::{
     collections::{BTreeMap, VecDeque},
     fmt,
@@ -50,7 +51,7 @@ use std::{
 };
 use worker::Worker;
 
-/// One worker process, for as long as it runs. A restarted worker is another one.
+/// One worker process. A restarted worker has a new id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WorkerId(pub u64);
 
@@ -67,51 +68,52 @@ pub struct Bus {
     clients: BTreeMap<ConnId, Client>,
     workers: BTreeMap<WorkerId, Worker>,
     pools: BTreeMap<PoolId, PoolState>,
-    /// Sessions in all books, and those of them without a client, the longest idle first.
+    /// Sessions in all tables, and those of them without a client, the longest idle first.
     session_count: usize,
-    idle: VecDeque<(Home, Arc<str>)>,
+    idle: VecDeque<(SessionScope, Arc<str>)>,
     pending: usize,
-    /// What workers have not taken, what they said too early, what clients have not taken.
+    /// Bytes not yet written to workers, bytes of updates for unnamed sessions, bytes not yet
+    /// written to clients.
     backlogs: ByteBudget,
     unnamed_updates: ByteBudget,
     outboxes: ByteBudget,
     /// A timer for all outboxes together is set.
-    outboxes_watched: bool,
+    has_outbox_timer: bool,
     timers: Timers<Timer>,
     outputs: VecDeque<BusOutput>,
     counters: BusCounters,
-    stopping: Option<stop::Stopping>,
+    stopping: Option<stop::StopPhase>,
     next_worker: u64,
     next_pool: u32,
     next_id: u64,
 }
 
-/// Whose book a session stands in.
+/// The table that has a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Home {
+enum SessionScope {
     Pool(PoolId),
     Worker(WorkerId),
 }
 
-/// One that has become pointless is left to fire and does nothing.
+/// A timer that is no longer needed still fires and has no effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Timer {
-    /// The pause before this place of a pool is filled again is over.
-    Start(PoolId, usize),
-    /// Time to ask this worker whether it lives.
-    Probe(WorkerId),
-    /// It was asked under this id, and should have said something by now.
-    ProbeDue(WorkerId, u64),
-    /// This client was over its bound a moment ago.
-    Slow(ConnId),
-    /// All clients together had more unread bytes than they may a moment ago.
+    /// Start a worker in this slot of a pool again.
+    StartWorker(PoolId, usize),
+    /// Send a health check to this worker.
+    HealthCheck(WorkerId),
+    /// The health check with this id should have been answered.
+    HealthCheckDue(WorkerId, u64),
+    /// This client exceeded its outbox limit.
+    SlowClient(ConnId),
+    /// All clients together exceeded the outbox limit.
     Outboxes,
-    /// What was asked before the bus stopped has had its time.
+    /// The time to answer requests before the stop is over.
     Drain,
 }
 
 impl Bus {
-    /// Starts every worker.
+    /// Creates the bus and starts every worker.
     pub fn new(config: BusConfig, now: Time) -> Bus {
         let outboxes = ByteLimits {
             own_max: usize::MAX,
@@ -128,10 +130,10 @@ impl Bus {
             session_count: 0,
             idle: VecDeque::new(),
             pending: 0,
-            backlogs: ByteBudget::new(BACKLOG),
-            unnamed_updates: ByteBudget::new(EARLY),
+            backlogs: ByteBudget::new(BACKLOG_LIMITS),
+            unnamed_updates: ByteBudget::new(UNNAMED_UPDATE_LIMITS),
             outboxes: ByteBudget::new(outboxes),
-            outboxes_watched: false,
+            has_outbox_timer: false,
             timers: Timers::default(),
             outputs: VecDeque::new(),
             counters: BusCounters::default(),
@@ -150,14 +152,14 @@ impl Bus {
         assert!(self.outputs.is_empty(), "drain the outputs before the next input");
         self.now = self.now.max(now);
         match input {
-            BusInput::ClientOpened { conn } => self.on_opened(conn),
-            BusInput::ClientSpoke { conn, frame } => self.on_client(conn, &frame),
+            BusInput::ClientOpened { conn } => self.on_client_opened(conn),
+            BusInput::ClientSentFrame { conn, frame } => self.on_client_frame(conn, &frame),
             BusInput::ClientSentInvalidFrame { conn, fault } => self.on_invalid_frame(conn, &fault),
             BusInput::ClientWrote { conn, bytes } => self.on_client_wrote(conn, bytes),
-            BusInput::ClientFinished { conn } => self.on_finished(conn),
+            BusInput::ClientFinished { conn } => self.on_client_finished(conn),
             BusInput::ClientGone { conn } => self.on_client_gone(conn),
-            BusInput::WorkerStarted { worker, pid } => self.on_started(worker, pid),
-            BusInput::WorkerSpoke { worker, frame } => self.on_worker(worker, &frame),
+            BusInput::WorkerStarted { worker, pid } => self.on_worker_started(worker, pid),
+            BusInput::WorkerSentFrame { worker, frame } => self.on_worker_frame(worker, &frame),
             BusInput::WorkerWrote { worker, bytes } => self.on_worker_wrote(worker, bytes),
             BusInput::WorkerGone { worker, exit, clean } => {
                 self.on_worker_gone(worker, &exit, clean);
@@ -172,7 +174,7 @@ impl Bus {
         self.outputs.pop_front()
     }
 
-    /// When the bus wants [`BusInput::Tick`] at the latest.
+    /// The latest time at which the bus needs [`BusInput::Tick`].
     pub fn poll_timeout(&self) -> Option<Time> {
         self.timers.next()
     }
@@ -180,12 +182,12 @@ impl Bus {
     fn on_tick(&mut self) {
         while let Some(timer) = self.timers.due(self.now) {
             match timer {
-                Timer::Start(pool, slot) => self.fill(pool, slot),
-                Timer::Probe(worker) => self.probe(worker),
-                Timer::ProbeDue(worker, id) => self.on_probe_due(worker, id),
-                Timer::Slow(conn) => self.on_slow(conn),
-                Timer::Outboxes => self.on_outboxes_full(),
-                Timer::Drain => self.on_drained_long_enough(),
+                Timer::StartWorker(pool, slot) => self.fill_slot(pool, slot),
+                Timer::HealthCheck(worker) => self.send_health_check(worker),
+                Timer::HealthCheckDue(worker, id) => self.check_health(worker, id),
+                Timer::SlowClient(conn) => self.check_slow_client(conn),
+                Timer::Outboxes => self.check_outboxes(),
+                Timer::Drain => self.expire_drain(),
             }
         }
     }
@@ -194,10 +196,12 @@ impl Bus {
         self.outputs.push_back(BusOutput::Note(note));
     }
 
-    fn table(&mut self, home: Home) -> Option<&mut Sessions> {
-        match home {
-            Home::Pool(pool) => self.pools.get_mut(&pool).map(|it| &mut it.sessions),
-            Home::Worker(worker) => self.workers.get_mut(&worker).map(|it| &mut it.sessions),
+    fn session_table(&mut self, scope: SessionScope) -> Option<&mut SessionTable> {
+        match scope {
+            SessionScope::Pool(pool) => self.pools.get_mut(&pool).map(|it| &mut it.sessions),
+            SessionScope::Worker(worker) => {
+                self.workers.get_mut(&worker).map(|it| &mut it.sessions)
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Everything the bus can ask for, and what it has to tell people.
+//! Outputs and log notes of the bus.
 
 use super::{WorkerCommand, WorkerId};
 use bytes::Bytes;
@@ -7,51 +7,51 @@ use std::{fmt, sync::Arc};
 
 #[derive(Debug, Clone)]
 pub enum BusOutput {
-    /// Start a worker; answer with [`super::BusInput::WorkerStarted`] or `WorkerGone`.
-    Spawn {
+    /// Start a worker; respond with [`super::BusInput::WorkerStarted`] or `WorkerGone`.
+    SpawnWorker {
         worker: WorkerId,
         pool: Arc<str>,
         command: Arc<WorkerCommand>,
     },
-    /// End a worker's process tree, `now` without asking it first; answer with
+    /// Stop the process tree of a worker, `now` without a grace period; respond with
     /// [`super::BusInput::WorkerGone`].
     StopWorker {
         worker: WorkerId,
         now: bool,
     },
-    ToWorker {
+    SendToWorker {
         worker: WorkerId,
         text: Bytes,
     },
-    ToClient {
+    SendToClient {
         conn: ConnId,
         text: Bytes,
     },
-    /// Stop reading it until [`BusOutput::ResumeWorker`].
+    /// Stop reading the worker until [`BusOutput::ResumeWorker`].
     PauseWorker {
         worker: WorkerId,
     },
     ResumeWorker {
         worker: WorkerId,
     },
-    /// Stop reading it until [`BusOutput::ResumeClient`].
+    /// Stop reading the client until [`BusOutput::ResumeClient`].
     PauseClient {
         conn: ConnId,
     },
     ResumeClient {
         conn: ConnId,
     },
-    /// Send what is queued and hang up; answer with [`super::BusInput::ClientGone`].
+    /// Send what is queued and close; respond with [`super::BusInput::ClientGone`].
     CloseClient {
         conn: ConnId,
     },
-    /// Something worth a log line or a counter.
+    /// Write a log line.
     Note(BusNote),
-    /// After [`super::BusInput::Stop`]: no worker is left and nobody waits.
+    /// After [`super::BusInput::Stop`]: no worker is left and all requests are answered.
     Stopped,
 }
 
-/// What people want to know. `Display` is the log line.
+/// Events for the log. `Display` is the log line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BusNote {
     WorkerStarted {
@@ -65,40 +65,41 @@ pub enum BusNote {
         status: String,
         pending: usize,
     },
-    /// It is started again after this pause.
+    /// The worker is restarted after this delay.
     Restarting {
         pool: Arc<str>,
         pause_ms: u64,
     },
-    /// It ended too often, and is tried again after this pause.
+    /// The worker ended too often, and is restarted after this delay.
     GaveUp {
         pool: Arc<str>,
         ends: usize,
         pause_ms: u64,
     },
-    /// It ended, and its pool does not start it again.
-    LeftEnded {
+    /// The worker ended, and its pool does not restart it.
+    NotRestarted {
         pool: Arc<str>,
     },
     Unhealthy {
         pool: Arc<str>,
         worker: WorkerId,
     },
-    /// A message that nobody could be found for; a request was answered with the reason.
+    /// A message could not be routed; a request was answered with the reason.
     Unrouted {
         from: MessageSender,
         method: String,
-        why: String,
+        reason: String,
     },
-    /// An answer nobody waits for, or waits for any more.
+    /// A response without a pending request.
     Stray {
         from: MessageSender,
     },
-    /// It exceeds a bound for unread bytes or for the time in which it reads nothing, and is closed.
+    /// The client exceeds a limit for unread bytes or for the time in which it reads nothing, and
+    /// is closed.
     ClientSlow {
         conn: ConnId,
         unread: usize,
-        why: String,
+        reason: String,
     },
     Reloaded {
         pools: usize,
@@ -109,7 +110,7 @@ pub enum BusNote {
     },
 }
 
-/// Who said something.
+/// The sender of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageSender {
     Client(ConnId),
@@ -133,33 +134,38 @@ impl fmt::Display for BusNote {
             }
             BusNote::WorkerEnded { pool, worker, status, pending } => {
                 write!(f, "worker {worker} of pool `{pool}` ended: {status}; ")?;
-                write!(f, "{pending} requests to it were answered with that")
+                write!(f, "{pending} requests to it were answered with an error")
             }
             BusNote::Restarting { pool, pause_ms } => {
-                write!(f, "a worker of pool `{pool}` is started again in {pause_ms} ms")
+                write!(f, "restarting a worker of pool `{pool}` in {pause_ms} ms")
             }
             BusNote::GaveUp { pool, ends, pause_ms } => {
-                write!(f, "a worker of pool `{pool}` ended {ends} times in its window; ")?;
-                write!(f, "it is tried again in {pause_ms} ms")
+                write!(
+                    f,
+                    "a worker of pool `{pool}` ended {ends} times within the restart window; "
+                )?;
+                write!(f, "restarting it in {pause_ms} ms")
             }
-            BusNote::LeftEnded { pool } => {
-                write!(f, "a worker of pool `{pool}` is not started again, as configured")
+            BusNote::NotRestarted { pool } => {
+                write!(f, "not restarting a worker of pool `{pool}`, as configured")
             }
             BusNote::Unhealthy { pool, worker } => {
-                write!(f, "worker {worker} of pool `{pool}` says nothing any more and is ended")
+                write!(f, "worker {worker} of pool `{pool}` failed its health check; stopping it")
             }
-            BusNote::Unrouted { from, method, why } => {
-                write!(f, "`{method}` of {from} goes nowhere: {why}")
+            BusNote::Unrouted { from, method, reason } => {
+                write!(f, "failed to route `{method}` of {from}: {reason}")
             }
-            BusNote::Stray { from } => write!(f, "{from} answers what nobody waits for"),
-            BusNote::ClientSlow { conn, unread, why } => {
-                write!(f, "client {conn} is closed with {unread} bytes unread: {why}")
+            BusNote::Stray { from } => {
+                write!(f, "{from} sent a response without a pending request")
+            }
+            BusNote::ClientSlow { conn, unread, reason } => {
+                write!(f, "closing client {conn} with {unread} unread bytes: {reason}")
             }
             BusNote::Reloaded { pools, workers } => {
-                write!(f, "the configuration holds now: {pools} pools, {workers} workers")
+                write!(f, "reloaded the configuration: {pools} pools, {workers} workers")
             }
             BusNote::Draining { pending } => {
-                write!(f, "stopping when {pending} requests are answered")
+                write!(f, "stopping after {pending} pending requests")
             }
         }
     }

@@ -5,22 +5,22 @@ use jackfield_hub::ConnId;
 use std::{collections::BTreeMap, sync::Arc};
 
 #[derive(Debug)]
-pub(super) struct Session {
-    /// It may be gone: whoever looks finds out.
+pub(super) struct SessionRoute {
+    /// It may have ended in the meantime.
     pub(super) worker: WorkerId,
-    /// In the order in which they last spoke; rarely more than one.
+    /// In the order of last use; rarely more than one.
     pub(super) clients: Vec<ConnId>,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Sessions(BTreeMap<Arc<str>, Session>);
+pub(super) struct SessionTable(BTreeMap<Arc<str>, SessionRoute>);
 
-impl Sessions {
-    pub(super) fn get(&self, id: &str) -> Option<&Session> {
+impl SessionTable {
+    pub(super) fn get(&self, id: &str) -> Option<&SessionRoute> {
         self.0.get(id)
     }
 
-    pub(super) fn get_mut(&mut self, id: &str) -> Option<&mut Session> {
+    pub(super) fn get_mut(&mut self, id: &str) -> Option<&mut SessionRoute> {
         self.0.get_mut(id)
     }
 
@@ -29,25 +29,25 @@ impl Sessions {
     }
 
     pub(super) fn insert(&mut self, id: Arc<str>, worker: WorkerId) {
-        self.0.insert(id, Session { worker, clients: Vec::new() });
+        self.0.insert(id, SessionRoute { worker, clients: Vec::new() });
     }
 
-    pub(super) fn remove(&mut self, id: &str) -> Option<(Arc<str>, Session)> {
+    pub(super) fn remove(&mut self, id: &str) -> Option<(Arc<str>, SessionRoute)> {
         self.0.remove_entry(id)
     }
 }
 
-impl Session {
-    /// This client used it just now. Says whether it is new to it.
-    pub(super) fn used_by(&mut self, conn: ConnId) -> bool {
+impl SessionRoute {
+    /// Records that this client uses the session. Returns whether it is new to the session.
+    pub(super) fn mark_used_by(&mut self, conn: ConnId) -> bool {
         if self.clients.last() == Some(&conn) {
             return false;
         }
-        let known = self.clients.iter().position(|it| *it == conn);
-        if let Some(at) = known {
-            self.clients.remove(at);
+        let position = self.clients.iter().position(|it| *it == conn);
+        if let Some(index) = position {
+            self.clients.remove(index);
         }
         self.clients.push(conn);
-        known.is_none()
+        position.is_none()
     }
 }

@@ -1,15 +1,15 @@
-//! Stopping: nothing new, what is asked is answered, then the workers end, then the clients go.
+//! Stopping: no new requests, then pending requests are answered, workers stopped, clients closed.
 
-use super::{Bus, BusNote, BusOutput, Timer, WorkerId, calls::Peer};
+use super::{Bus, BusNote, BusOutput, Timer, WorkerId, pending_calls::CallPeer};
 use jackfield_hub::ConnId;
 use jackfield_protocol::{Fault, Frame};
 
-/// How far it is.
+/// The phase of a stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stopping {
-    /// What is asked is still answered.
+pub(super) enum StopPhase {
+    /// Pending requests are still answered.
     Draining,
-    /// The workers end.
+    /// The workers are stopping.
     Ending,
     Stopped,
 }
@@ -19,26 +19,26 @@ impl Bus {
         if self.stopping.is_some() {
             return self.end_workers(true);
         }
-        self.stopping = Some(Stopping::Draining);
+        self.stopping = Some(StopPhase::Draining);
         self.note(BusNote::Draining { pending: self.pending });
         self.timers.set(self.now.plus(self.limits.drain_ms), Timer::Drain);
-        self.stop_if_drained();
+        self.advance_stop();
     }
 
-    pub(super) fn on_drained_long_enough(&mut self) {
-        if self.stopping == Some(Stopping::Draining) {
+    pub(super) fn expire_drain(&mut self) {
+        if self.stopping == Some(StopPhase::Draining) {
             self.end_workers(false);
         }
     }
 
-    pub(super) fn stop_if_drained(&mut self) {
+    pub(super) fn advance_stop(&mut self) {
         match self.stopping {
-            Some(Stopping::Draining) if self.pending == 0 => self.end_workers(false),
-            Some(Stopping::Ending) if self.workers.is_empty() => {
-                self.stopping = Some(Stopping::Stopped);
+            Some(StopPhase::Draining) if self.pending == 0 => self.end_workers(false),
+            Some(StopPhase::Ending) if self.workers.is_empty() => {
+                self.stopping = Some(StopPhase::Stopped);
                 let conns: Vec<ConnId> = self.clients.keys().copied().collect();
                 for conn in conns {
-                    self.hang_up(conn);
+                    self.close_client(conn);
                 }
                 self.outputs.push_back(BusOutput::Stopped);
             }
@@ -47,27 +47,27 @@ impl Bus {
     }
 
     fn end_workers(&mut self, now: bool) {
-        if self.stopping == Some(Stopping::Stopped) {
+        if self.stopping == Some(StopPhase::Stopped) {
             return;
         }
-        self.stopping = Some(Stopping::Ending);
+        self.stopping = Some(StopPhase::Ending);
         let workers: Vec<WorkerId> = self.workers.keys().copied().collect();
         for worker in workers {
             self.refuse_pending(worker);
             self.stop_worker(worker, now);
         }
-        self.stop_if_drained();
+        self.advance_stop();
     }
 
-    /// It had its time.
+    /// Refuses the pending requests of a worker.
     fn refuse_pending(&mut self, worker: WorkerId) {
         let it = self.workers.get_mut(&worker).expect("the caller found it");
-        for (ours, call) in it.calls.take_owed() {
-            let Peer::Client(conn) = call.by else { continue };
+        for (bus_id, call) in it.pending_calls.take_all_received() {
+            let CallPeer::Client(conn) = call.caller else { continue };
             self.pending -= 1;
             let Some(client) = self.clients.get_mut(&conn) else { continue };
-            client.calls.settled(&call.id, ours);
-            self.say(conn, &Frame::error_for(&call.id, &Fault::Stopping));
+            client.pending_calls.remove_sent(&call.id, bus_id);
+            self.send_own_frame(conn, &Frame::error_for(&call.id, &Fault::Stopping));
         }
     }
 }

@@ -1,12 +1,12 @@
-//! Workers: what they say, and who hears it.
+//! Frames from workers, and which clients receive them.
 
 use super::{
     Bus, BusNote, WorkerId,
-    calls::{Call, CallKind, Calls, Peer},
-    client::{WITHDRAWS, ours},
+    client::{CANCEL_METHODS, parse_bus_id},
     output::MessageSender,
+    pending_calls::{CallKind, CallPeer, PendingCall, PendingCalls},
     pool::PoolId,
-    sessions::Sessions,
+    sessions::SessionTable,
 };
 use bytes::Bytes;
 use jackfield_hub::{
@@ -21,41 +21,41 @@ use std::{
     sync::Arc,
 };
 
-/// What may name the request it is about.
-const ELICITS: &str = Method::ElicitationCreate.name();
+/// A request that may refer to a pending request.
+const ELICIT_METHOD: &str = Method::ElicitationCreate.name();
 
 #[derive(Debug)]
 pub(super) struct Worker {
     pub(super) pool: PoolId,
-    /// Its place in the pool; a retiring worker has lost it.
+    /// Its slot in the pool; a retiring worker has none.
     pub(super) slot: Option<usize>,
-    pub(super) calls: Calls,
-    /// Sessions of it that clients use, and those that are being opened.
+    pub(super) pending_calls: PendingCalls,
+    /// Sessions that clients use, and sessions that are being opened.
     pub(super) used_sessions: usize,
     pub(super) opening: usize,
-    /// Clients that stay with it, and their sessions, if the pool is one of connections.
+    /// Clients that are bound to it, and their sessions, in a pool with connection affinity.
     pub(super) bound: BTreeSet<ConnId>,
-    pub(super) sessions: Sessions,
-    /// What it said of sessions that it has not named yet, in order.
-    held: VecDeque<Held>,
+    pub(super) sessions: SessionTable,
+    /// Updates for sessions that the worker has not named yet, in order.
+    deferred_updates: VecDeque<DeferredUpdate>,
     unnamed_updates: ByteOwner,
-    /// Bytes that it has not taken, and whose they are.
+    /// Bytes that are not yet written to it, and the clients that sent them.
     pub(super) backlog: ByteCharge,
     pub(super) sent: VecDeque<(Option<ConnId>, usize)>,
-    /// So many clients must read before it is read again.
+    /// The number of clients that must read before it is read again.
     pub(super) held_by: usize,
-    /// Asked to stop.
+    /// It was asked to stop.
     pub(super) stopping: bool,
-    /// Gets no new sessions, and is stopped when nobody uses it.
+    /// It gets no new sessions, and is stopped when it is unused.
     pub(super) retiring: bool,
     pub(super) started: bool,
-    pub(super) heard: Time,
+    pub(super) last_frame_at: Time,
     unrouted: u64,
 }
 
-/// What a worker said of a session that it has not named yet.
+/// An update for a session that the worker has not named yet.
 #[derive(Debug)]
-struct Held {
+struct DeferredUpdate {
     session: Arc<str>,
     text: Bytes,
     _charge: ByteCharge,
@@ -66,12 +66,12 @@ impl Worker {
         Worker {
             pool,
             slot: Some(slot),
-            calls: Calls::default(),
+            pending_calls: PendingCalls::default(),
             used_sessions: 0,
             opening: 0,
             bound: BTreeSet::new(),
-            sessions: Sessions::default(),
-            held: VecDeque::new(),
+            sessions: SessionTable::default(),
+            deferred_updates: VecDeque::new(),
             unnamed_updates: ByteOwner::default(),
             backlog,
             sent: VecDeque::new(),
@@ -79,13 +79,13 @@ impl Worker {
             stopping: false,
             retiring: false,
             started: false,
-            heard: now,
+            last_frame_at: now,
             unrouted: 0,
         }
     }
 
-    /// Whether it may be given something new.
-    pub(super) fn is_fit(&self) -> bool {
+    /// Whether it may get new sessions.
+    pub(super) fn accepts_sessions(&self) -> bool {
         !self.stopping && !self.retiring
     }
 
@@ -95,252 +95,273 @@ impl Worker {
 }
 
 impl Bus {
-    pub(super) fn on_worker(&mut self, worker: WorkerId, frame: &Frame) {
+    pub(super) fn on_worker_frame(&mut self, worker: WorkerId, frame: &Frame) {
         let Some(it) = self.workers.get_mut(&worker) else { return };
-        it.heard = self.now;
-        self.counters.heard(frame);
+        it.last_frame_at = self.now;
+        self.counters.count_received(frame);
         match frame.kind() {
-            Kind::Response => self.on_worker_answers(worker, frame),
-            Kind::Notification => self.on_news(worker, frame),
-            Kind::Request => self.ask_client(worker, frame),
+            Kind::Response => self.on_worker_response(worker, frame),
+            Kind::Notification => self.on_worker_notification(worker, frame),
+            Kind::Request => self.forward_request(worker, frame),
         }
     }
 
-    fn on_worker_answers(&mut self, worker: WorkerId, frame: &Frame) {
-        let it = self.workers.get_mut(&worker).expect("it spoke");
-        let call = ours(frame).and_then(|id| it.calls.answered(id).map(|call| (id, call)));
-        let Some((ours, call)) = call else {
-            // Often the answer to a client that has gone since.
+    fn on_worker_response(&mut self, worker: WorkerId, frame: &Frame) {
+        let it = self.workers.get_mut(&worker).expect("it sent a frame");
+        let call = parse_bus_id(frame)
+            .and_then(|id| it.pending_calls.take_received(id).map(|call| (id, call)));
+        let Some((bus_id, call)) = call else {
+            // Often the response to a client that has disconnected.
             self.counters.stray += 1;
             return;
         };
         it.opening -= usize::from(call.kind == CallKind::Opens);
-        let Peer::Client(conn) = call.by else { return self.retire_if_idle(worker) };
+        let CallPeer::Client(conn) = call.caller else { return self.retire_if_idle(worker) };
         self.pending -= 1;
         let Some(client) = self.clients.get_mut(&conn) else { return };
-        client.calls.settled(&call.id, ours);
-        match self.learn(worker, conn, frame, &call.kind) {
+        client.pending_calls.remove_sent(&call.id, bus_id);
+        match self.apply_response(worker, conn, frame, &call.kind) {
             Ok(()) => {
                 let text = frame.with_id(&call.id).into_bytes();
-                self.tell_client(conn, text, Some(worker));
+                self.send_to_client(conn, text, Some(worker));
             }
-            Err(fault) => self.say(conn, &Frame::error_for(&call.id, &fault)),
+            Err(fault) => self.send_own_frame(conn, &Frame::error_for(&call.id, &fault)),
         }
-        self.drop_held(worker);
-        self.close_finished(conn);
+        self.drop_deferred_updates(worker);
+        self.close_if_finished(conn);
         self.retire_if_idle(worker);
-        self.stop_if_drained();
+        self.advance_stop();
     }
 
-    /// What an answer says about sessions.
-    fn learn(
+    /// Updates the sessions from a response.
+    fn apply_response(
         &mut self,
         worker: WorkerId,
         conn: ConnId,
         frame: &Frame,
         kind: &CallKind,
     ) -> Result<(), Fault> {
-        let home = self.home(worker).expect("it spoke");
+        let scope = self.session_scope(worker).expect("it sent a frame");
         if let CallKind::Closes(id) = kind
             && frame.result().is_some()
         {
-            self.forget(home, id);
+            self.remove_session(scope, id);
         }
         let Some(id) = frame.session_id() else { return Ok(()) };
-        let other = self.table(home).and_then(|it| it.get(&id)).map(|it| it.worker);
+        let other = self.session_table(scope).and_then(|it| it.get(&id)).map(|it| it.worker);
         if other.is_some_and(|it| it != worker && self.is_alive(it)) {
             let why = format!(
-                "the worker named its session `{id}`, which is the name of another worker's: give \
+                "the worker chose the session id `{id}`, which another worker uses: give \
                  the pool one instance, or `\"affinity\": \"connection\"`"
             );
             return Err(Fault::Internal { why });
         }
-        self.make_room(home, [Some(&id), None])?;
-        self.attach(home, &id, worker, conn);
+        self.reserve_sessions(scope, [Some(&id), None])?;
+        self.assign_session(scope, &id, worker, conn);
         if !is_planted("bus-drops-early-updates") {
-            self.tell_held(worker, &id);
+            self.send_deferred_updates(worker, &id);
         }
         Ok(())
     }
 
-    fn on_news(&mut self, worker: WorkerId, frame: &Frame) {
-        if frame.method().is_some_and(|it| WITHDRAWS.contains(&&*it)) {
-            return self.withdraw(worker, frame);
+    fn on_worker_notification(&mut self, worker: WorkerId, frame: &Frame) {
+        if frame.method().is_some_and(|it| CANCEL_METHODS.contains(&&*it)) {
+            return self.forward_cancel(worker, frame);
         }
-        match self.audience(worker, frame) {
-            Audience::These(conns) => match conns.split_last() {
-                Some((last, others)) => {
-                    for conn in others {
-                        self.tell_client(*conn, frame.bytes().clone(), Some(worker));
+        match self.recipients(worker, frame) {
+            MessageRecipients::Many(conns) => match conns.split_last() {
+                Some((last, add_idle_session)) => {
+                    for conn in add_idle_session {
+                        self.send_to_client(*conn, frame.bytes().clone(), Some(worker));
                     }
-                    self.tell_client(*last, frame.bytes().clone(), Some(worker));
+                    self.send_to_client(*last, frame.bytes().clone(), Some(worker));
                 }
-                None => self.on_nobody(worker, frame, "nobody uses its session now"),
+                None => self.on_no_recipient(worker, frame, "no client uses its session any more"),
             },
-            Audience::One(conn) => self.tell_client(conn, frame.bytes().clone(), Some(worker)),
-            Audience::Later(id) => self.hold(worker, id, frame),
-            Audience::Nobody(why) => self.on_nobody(worker, frame, why),
+            MessageRecipients::One(conn) => {
+                self.send_to_client(conn, frame.bytes().clone(), Some(worker));
+            }
+            MessageRecipients::Deferred(id) => self.defer_update(worker, id, frame),
+            MessageRecipients::Unknown(why) => self.on_no_recipient(worker, frame, why),
         }
     }
 
-    /// A worker takes back what it asked.
-    fn withdraw(&mut self, worker: WorkerId, frame: &Frame) {
-        let asked = frame.request_id().and_then(|id| self.workers[&worker].calls.whom(id));
-        let Some((Peer::Client(conn), ours)) = asked else { return };
-        let ours = ours.to_string();
-        let splice = Splice { request_id: Some(&ours), ..Splice::default() };
-        self.tell_client(conn, frame.spliced(splice).into_bytes(), Some(worker));
+    /// A worker cancels its request.
+    fn forward_cancel(&mut self, worker: WorkerId, frame: &Frame) {
+        let callee =
+            frame.request_id().and_then(|id| self.workers[&worker].pending_calls.find_sent(id));
+        let Some((CallPeer::Client(conn), bus_id)) = callee else { return };
+        let bus_id = bus_id.to_string();
+        let splice = Splice { request_id: Some(&bus_id), ..Splice::default() };
+        self.send_to_client(conn, frame.spliced(splice).into_bytes(), Some(worker));
     }
 
-    /// A worker asks: whoever used the session last answers.
-    fn ask_client(&mut self, worker: WorkerId, frame: &Frame) {
-        // It may be about a request instead of a session.
-        let about = frame.request_id().filter(|_| frame.method().as_deref() == Some(ELICITS));
-        let about = about.and_then(|it| it.parse().ok());
-        let call = about.and_then(|it| self.workers[&worker].calls.about(it));
-        let about = match call {
-            Some(Call { by: Peer::Client(conn), id, .. }) => Some((*conn, Arc::clone(id))),
+    /// Forwards a request of a worker to the client that used the session last.
+    fn forward_request(&mut self, worker: WorkerId, frame: &Frame) {
+        // The request may refer to a pending request instead of a session.
+        let related_request =
+            frame.request_id().filter(|_| frame.method().as_deref() == Some(ELICIT_METHOD));
+        let related_request = related_request.and_then(|it| it.parse().ok());
+        let call =
+            related_request.and_then(|it| self.workers[&worker].pending_calls.get_received(it));
+        let related_request = match call {
+            Some(PendingCall { caller: CallPeer::Client(conn), id, .. }) => {
+                Some((*conn, Arc::clone(id)))
+            }
             _ => None,
         };
-        let asked = match (&about, self.audience(worker, frame)) {
+        let callee = match (&related_request, self.recipients(worker, frame)) {
             (Some((conn, _)), _) => Ok(*conn),
-            (None, Audience::One(conn)) => Ok(conn),
-            (None, Audience::These(conns)) => conns.last().copied().ok_or("its client is gone"),
-            (None, Audience::Later(_)) => Err("it has not told the name of that session yet"),
-            (None, Audience::Nobody(why)) => Err(why),
+            (None, MessageRecipients::One(conn)) => Ok(conn),
+            (None, MessageRecipients::Many(conns)) => {
+                conns.last().copied().ok_or("its client disconnected")
+            }
+            (None, MessageRecipients::Deferred(_)) => Err("the session has no id yet"),
+            (None, MessageRecipients::Unknown(why)) => Err(why),
         };
-        let listens =
+        let is_reading =
             |it: &ConnId| self.clients.get(it).is_some_and(|it| !it.finished && !it.closing);
-        let conn = match asked {
-            Ok(conn) if listens(&conn) => conn,
-            Ok(_) => return self.refuse_worker(worker, frame, "its client has gone"),
+        let conn = match callee {
+            Ok(conn) if is_reading(&conn) => conn,
+            Ok(_) => return self.refuse_worker(worker, frame, "its client disconnected"),
             Err(why) => return self.refuse_worker(worker, frame, why),
         };
-        let ours = self.next_id();
+        let bus_id = self.next_id();
         let id: Arc<str> = frame.id().expect("a request has an id").into();
-        let it = self.workers.get_mut(&worker).expect("it spoke");
-        it.calls.ask(Arc::clone(&id), Peer::Client(conn), ours);
-        let client = self.clients.get_mut(&conn).expect("it listens");
-        client.calls.owe(ours, Call { by: Peer::Worker(worker), id, kind: CallKind::Plain });
+        let it = self.workers.get_mut(&worker).expect("it sent a frame");
+        it.pending_calls.add_sent(Arc::clone(&id), CallPeer::Client(conn), bus_id);
+        let client = self.clients.get_mut(&conn).expect("checked above");
+        client.pending_calls.add_received(
+            bus_id,
+            PendingCall { caller: CallPeer::Worker(worker), id, kind: CallKind::Plain },
+        );
         self.pending += 1;
-        let ours = ours.to_string();
-        let request_id = about.as_ref().map(|(_, id)| &**id);
-        let splice = Splice { id: Some(&ours), request_id, ..Splice::default() };
-        self.tell_client(conn, frame.spliced(splice).into_bytes(), Some(worker));
+        let bus_id = bus_id.to_string();
+        let request_id = related_request.as_ref().map(|(_, id)| &**id);
+        let splice = Splice { id: Some(&bus_id), request_id, ..Splice::default() };
+        self.send_to_client(conn, frame.spliced(splice).into_bytes(), Some(worker));
     }
 
     fn refuse_worker(&mut self, worker: WorkerId, frame: &Frame, why: &'static str) {
         let fault = Fault::NoClient { why: why.to_owned() };
         let id = frame.id().expect("a request has an id");
-        self.tell_worker(worker, Frame::error_for(id, &fault).into_bytes(), None);
-        self.on_nobody(worker, frame, why);
+        self.send_to_worker(worker, Frame::error_for(id, &fault).into_bytes(), None);
+        self.on_no_recipient(worker, frame, why);
     }
 
-    fn audience(&self, worker: WorkerId, frame: &Frame) -> Audience {
+    fn recipients(&self, worker: WorkerId, frame: &Frame) -> MessageRecipients {
         let it = &self.workers[&worker];
         let pool = &self.pools[&it.pool];
         let is_bound = pool.spec.affinity == super::SessionAffinity::Connection;
-        let table = if is_bound { &it.sessions } else { &pool.sessions };
+        let session_table = if is_bound { &it.sessions } else { &pool.sessions };
         let (outer, inner) = (frame.outer_session_id(), frame.session_id());
         let mut named = None;
         for id in [outer, inner].into_iter().flatten() {
-            match table
+            match session_table
                 .get(&id)
                 .filter(|it| it.worker == worker || is_planted("bus-mixes-sessions-of-workers"))
             {
-                Some(session) => return Audience::of(&session.clients),
+                Some(session) => return MessageRecipients::from_conns(&session.clients),
                 None => named = Some(id),
             }
         }
         match named {
-            Some(id) if 0 < it.opening => Audience::Later(id.as_ref().into()),
-            None if is_bound => Audience::of(&it.bound.iter().copied().collect::<Vec<_>>()),
-            Some(_) => Audience::Nobody("no client has used its session"),
-            None => Audience::Nobody("it names no session"),
+            Some(id) if 0 < it.opening => MessageRecipients::Deferred(id.as_ref().into()),
+            None if is_bound => {
+                MessageRecipients::from_conns(&it.bound.iter().copied().collect::<Vec<_>>())
+            }
+            Some(_) => MessageRecipients::Unknown("no client has used its session"),
+            None => MessageRecipients::Unknown("the message names no session"),
         }
     }
 
-    /// A worker speaks of a session before it has answered the request that opens it.
-    fn hold(&mut self, worker: WorkerId, id: Arc<str>, frame: &Frame) {
-        let it = self.workers.get_mut(&worker).expect("it spoke");
+    /// A worker sends an update for a session before it has answered the request that opens it.
+    fn defer_update(&mut self, worker: WorkerId, id: Arc<str>, frame: &Frame) {
+        let it = self.workers.get_mut(&worker).expect("it sent a frame");
         match self.unnamed_updates.charge(&it.unnamed_updates, frame.bytes().len()) {
-            Ok(charge) if it.held.len() < limits::EARLY_MAX => {
-                it.held.push_back(Held {
+            Ok(charge) if it.deferred_updates.len() < limits::EARLY_MAX => {
+                it.deferred_updates.push_back(DeferredUpdate {
                     session: id,
                     text: frame.bytes().clone(),
                     _charge: charge,
                 });
             }
-            _ => self.on_nobody(worker, frame, "too much was said before its session was named"),
-        }
-    }
-
-    /// The session has a name now: what was said of it before comes before the answer.
-    fn tell_held(&mut self, worker: WorkerId, id: &str) {
-        let it = self.workers.get_mut(&worker).expect("it spoke");
-        if it.held.is_empty() {
-            return;
-        }
-        let (of_it, others) =
-            std::mem::take(&mut it.held).into_iter().partition(|it| *it.session == *id);
-        it.held = others;
-        let home = self.home(worker).expect("it spoke");
-        let session = self.table(home).and_then(|it| it.get(id)).expect("just attached");
-        let conns = session.clients.clone();
-        let of_it: VecDeque<Held> = of_it;
-        for held in of_it {
-            for conn in &conns {
-                self.tell_client(*conn, held.text.clone(), Some(worker));
+            _ => {
+                self.on_no_recipient(
+                    worker,
+                    frame,
+                    "too many updates before its session was named",
+                );
             }
         }
     }
 
-    /// Nothing is being opened any more: what was held is of no session that anyone knows.
-    pub(super) fn drop_held(&mut self, worker: WorkerId) {
-        let it = self.workers.get_mut(&worker).expect("the caller found it");
-        if it.opening == 0 && !it.held.is_empty() {
-            self.counters.unheard += it.held.len() as u64;
-            it.held.clear();
+    /// The session has a name now: earlier updates are delivered before the response.
+    fn send_deferred_updates(&mut self, worker: WorkerId, id: &str) {
+        let it = self.workers.get_mut(&worker).expect("it sent a frame");
+        if it.deferred_updates.is_empty() {
+            return;
+        }
+        let (updates, rest) =
+            std::mem::take(&mut it.deferred_updates).into_iter().partition(|it| *it.session == *id);
+        it.deferred_updates = rest;
+        let scope = self.session_scope(worker).expect("it sent a frame");
+        let session = self.session_table(scope).and_then(|it| it.get(id)).expect("just attached");
+        let conns = session.clients.clone();
+        let updates: VecDeque<DeferredUpdate> = updates;
+        for update in updates {
+            for conn in &conns {
+                self.send_to_client(*conn, update.text.clone(), Some(worker));
+            }
         }
     }
 
-    /// Told now and then: a worker that goes on for ever must not fill the log.
-    fn on_nobody(&mut self, worker: WorkerId, frame: &Frame, why: &'static str) {
-        self.counters.unheard += 1;
-        let it = self.workers.get_mut(&worker).expect("it spoke");
+    /// Nothing is being opened any more: the deferred updates belong to no known session.
+    pub(super) fn drop_deferred_updates(&mut self, worker: WorkerId) {
+        let it = self.workers.get_mut(&worker).expect("the caller found it");
+        if it.opening == 0 && !it.deferred_updates.is_empty() {
+            self.counters.undelivered += it.deferred_updates.len() as u64;
+            it.deferred_updates.clear();
+        }
+    }
+
+    /// Logged at powers of two, so that one worker cannot fill the log.
+    fn on_no_recipient(&mut self, worker: WorkerId, frame: &Frame, why: &'static str) {
+        self.counters.undelivered += 1;
+        let it = self.workers.get_mut(&worker).expect("it sent a frame");
         it.unrouted += 1;
         if it.unrouted.is_power_of_two() {
             let method = frame.method().unwrap_or_default().into_owned();
             let from = MessageSender::Worker(worker);
-            self.note(BusNote::Unrouted { from, method, why: why.to_owned() });
+            self.note(BusNote::Unrouted { from, method, reason: why.to_owned() });
         }
     }
 
-    /// Whether a worker that gets nothing new has anything left to do.
+    /// Stops a retiring worker that is unused.
     pub(super) fn retire_if_idle(&mut self, worker: WorkerId) {
         let Some(it) = self.workers.get(&worker) else { return };
-        let busy = 0 < it.calls.owes() || 0 < it.load();
-        if it.retiring && !it.stopping && !busy {
+        let is_busy = 0 < it.pending_calls.received_count() || 0 < it.load();
+        if it.retiring && !it.stopping && !is_busy {
             self.stop_worker(worker, false);
         }
     }
 }
 
-/// Who hears what a worker says.
-enum Audience {
+/// The clients that receive a message of a worker.
+enum MessageRecipients {
     One(ConnId),
-    These(Vec<ConnId>),
-    /// Those of a session that is being opened, when it has a name.
-    Later(Arc<str>),
-    Nobody(&'static str),
+    Many(Vec<ConnId>),
+    /// The clients of a session that is being opened, once it has a name.
+    Deferred(Arc<str>),
+    Unknown(&'static str),
 }
 
-impl Audience {
-    /// Without an allocation where there is one, as nearly always.
-    fn of(conns: &[ConnId]) -> Audience {
+impl MessageRecipients {
+    /// Avoids an allocation in the common case of one client.
+    fn from_conns(conns: &[ConnId]) -> MessageRecipients {
         match conns {
-            [one] => Audience::One(*one),
-            many => Audience::These(many.to_vec()),
+            [one] => MessageRecipients::One(*one),
+            many => MessageRecipients::Many(many.to_vec()),
         }
     }
 }

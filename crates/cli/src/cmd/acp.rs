@@ -1,11 +1,14 @@
-//! `jackfield acp`: what an editor starts in place of an agent. It says which agent is meant and
-//! then carries bytes; it understands none of them.
+//! `jackfield acp`: the command that an editor starts instead of an agent. It chooses the agent and then relays bytes
+//! between stdio and the daemon without parsing them.
 
 use crate::{
-    app::Desk,
+    app::CommandContext,
     env,
-    hub::{AgentChoice, BlockingSocket, EndpointAddress, Hosted, answer_of, working_directory},
-    report::Failure,
+    hub::{
+        AgentChoice, BlockingSocket, EndpointAddress, InProcessHub, send_single_request,
+        working_directory,
+    },
+    report::CommandError,
 };
 use clap::Args;
 use jackfield_protocol::acp::Method;
@@ -15,68 +18,68 @@ use std::{ffi::OsString, io, path::PathBuf};
 
 /// Speak ACP on stdin and stdout, for editors
 ///
-/// Paste it into an editor where the command of an agent goes. The session outlives the editor:
-/// `jackfield attach` picks it up in a terminal.
+/// Use it in an editor as the command of an agent. The session outlives the editor: `jackfield attach`
+/// continues it in a terminal.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield acp claude
   $ jackfield acp -- goose acp
   \"command\": \"jackfield\", \"args\": [\"acp\", \"--\", \"goose\", \"acp\"]     in Zed's settings.json")]
-pub(crate) struct Acp {
-    /// An agent by its name; `jackfield agents` lists them [default: the one configured as default]
+pub(crate) struct AcpCommand {
+    /// The name of an agent; `jackfield agents` lists them [default: `default_agent` in config.toml]
     #[arg(env = env::AGENT, hide_env_values = true)]
     agent: Option<String>,
 
-    /// The directory the agent starts in [default: this one]
+    /// The directory in which the agent starts [default: the current one]
     #[arg(long, env = env::CWD, hide_env_values = true, value_name = "DIR")]
     cwd: Option<PathBuf>,
 
-    /// Use no daemon: a hub in this process that forgets everything
-    #[arg(long, env = env::ISOLATED, hide_env_values = true, value_parser = env::flag())]
+    /// Run without a daemon and without stored sessions
+    #[arg(long, env = env::ISOLATED, hide_env_values = true, value_parser = env::flag_parser())]
     isolated: bool,
 
-    /// Open sessions although their agent never asks and there are rules that deny something
-    #[arg(long, env = env::UNENFORCED, hide_env_values = true, value_parser = env::flag())]
+    /// Open sessions even if policy rules deny something and the agent never asks for permission
+    #[arg(long, env = env::UNENFORCED, hide_env_values = true, value_parser = env::flag_parser())]
     unenforced: bool,
 
-    /// The command of an agent; it sees your environment
+    /// The command of an agent; it gets your environment
     #[arg(last = true, value_name = "CMD")]
     command: Vec<OsString>,
 }
 
-impl Acp {
-    pub(crate) fn run(self, desk: &Desk) -> Result<(), Failure> {
+impl AcpCommand {
+    pub(crate) fn run(self, context: &CommandContext) -> Result<(), CommandError> {
         let cwd = working_directory(self.cwd.as_deref())?;
         let choice = AgentChoice::new(self.agent, &self.command)?;
-        if !matches!(desk.dial.address(), EndpointAddress::Tcp(_)) {
-            choice.check()?;
+        if !matches!(context.daemon.address(), EndpointAddress::Tcp(_)) {
+            choice.check_program()?;
         }
         if self.isolated {
-            let (hosted, socket) = Hosted::start(desk.dial.paths())?;
-            let carried = carry(socket, &choice, &cwd, self.unenforced);
-            drop(hosted);
-            carried
+            let (hub, socket) = InProcessHub::start(context.daemon.paths())?;
+            let relayed = relay_stdio(socket, &choice, &cwd, self.unenforced);
+            drop(hub);
+            relayed
         } else {
-            carry(desk.dial.open()?, &choice, &cwd, self.unenforced)
+            relay_stdio(context.daemon.dial_or_start()?, &choice, &cwd, self.unenforced)
         }
     }
 }
 
-fn carry(
+fn relay_stdio(
     socket: BlockingSocket,
     choice: &AgentChoice,
     cwd: &std::path::Path,
     unenforced: bool,
-) -> Result<(), Failure> {
-    let accepted = unenforced.then(|| json!({ "unenforced": true }));
-    for params in choice.params(cwd).into_iter().chain(accepted) {
-        answer_of(&socket, Method::ControlConnect.name(), &params)?;
+) -> Result<(), CommandError> {
+    let unenforced_params = unenforced.then(|| json!({ "unenforced": true }));
+    for params in choice.connect_params(cwd).into_iter().chain(unenforced_params) {
+        send_single_request(&socket, Method::ControlConnect.name(), &params)?;
     }
     match relay_bytes(io::stdin(), io::stdout(), socket) {
         RelayEnd::Finished | RelayEnd::ClientGone => Ok(()),
-        RelayEnd::DaemonGone => Err(Failure::HubGone {
-            waited_for: "the next message of the editor or the agent".into(),
+        RelayEnd::DaemonGone => Err(CommandError::ConnectionClosed {
+            waited_for: "messages of the editor or the agent".into(),
         }),
-        RelayEnd::Failed(source) => Err(Failure::local("cannot go on", source)),
+        RelayEnd::Failed(source) => Err(CommandError::local("cannot relay messages", source)),
     }
 }

@@ -1,6 +1,6 @@
-//! `jackfield agent`: our own agent on stdin and stdout, with or without a daemon.
+//! `jackfield agent`: the built-in agent on stdin and stdout.
 
-use crate::{app::Desk, hub::guard, out::Volume, report::Failure};
+use crate::{app::CommandContext, hub::guard_command, out::VerbosityLevel, report::CommandError};
 use agent_client_protocol::{Agent as Role, ConnectTo, Lines};
 use clap::Args;
 use futures_util::{sink, stream};
@@ -9,59 +9,58 @@ use jackfield_daemon::LogTarget;
 use jackfield_protocol::{FRAME_BYTES_MAX, FRAME_ROOM_BYTES};
 use std::io;
 
-/// Speak ACP on stdin and stdout as an agent: any Chat Completions model, with tools
+/// Run an ACP agent on stdin and stdout that uses any Chat Completions model, with tools
 ///
-/// Where the model is and how it is asked is said by the environment: `OPENAI_BASE_URL`,
-/// `OPENAI_API_KEY`, `OPENAI_MODEL` and more; docs/local-models.md has them all. In the catalogue it
-/// is the agent `chat`.
+/// Environment variables configure the model: `OPENAI_BASE_URL`, `OPENAI_API_KEY`, `OPENAI_MODEL` and
+/// more; docs/local-models.md lists them all. In the catalog it is the agent `chat`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ OPENAI_BASE_URL=http://localhost:11434/v1 OPENAI_MODEL=qwen3 jackfield agent
   $ OPENAI_BASE_URL=http://localhost:8000/v1 OPENAI_MODEL=my-model jackfield run -a chat \"fix the test\"")]
-pub(crate) struct Agent {}
+pub(crate) struct AgentCommand {}
 
-pub(crate) fn run(desk: &Desk) -> Result<(), Failure> {
-    let level = match desk.out.volume() {
-        Volume::Low => "error",
-        Volume::Normal => "warn",
-        Volume::High => "info",
-        Volume::Full => "debug",
+pub(crate) fn run(context: &CommandContext) -> Result<(), CommandError> {
+    let level = match context.output.verbosity() {
+        VerbosityLevel::Quiet => "error",
+        VerbosityLevel::Normal => "warn",
+        VerbosityLevel::Verbose => "info",
+        VerbosityLevel::Debug => "debug",
     };
-    let failed = |error| Failure::local("the agent cannot be started", error);
+    let failed = |error| CommandError::local("cannot start the agent", error);
     jackfield_daemon::start_log(&LogTarget::Stderr, level).map_err(failed)?;
     let (settings, warnings) = ChatSettings::from_variables(|name| std::env::var(name).ok());
     for it in &warnings {
-        desk.out.note(it);
+        context.output.print_note(it);
     }
-    let paths = desk.dial.paths();
+    let paths = context.daemon.paths();
     let config = ChatAgentConfig {
         settings,
-        guard: guard()?,
+        guard: guard_command()?,
         store_path: paths.state.join("agent.db"),
         ledger_dir: paths.state.join("agent-ledger"),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(failed)?.block_on(async {
-        let served = serve_agent(config, transport().map_err(failed)?).await;
-        served.map_err(|error| Failure::local("the agent has ended", error))
+        let served = serve_agent(config, stdio_transport().map_err(failed)?).await;
+        served.map_err(|error| CommandError::local("the agent failed", error))
     })
 }
 
-/// Our own pipes as the SDK wants them. Its own way hands every line to another thread and back.
-fn transport() -> io::Result<impl ConnectTo<Role>> {
-    let (hearing, speaking) =
+/// Stdin and stdout for the SDK. The SDK's own transport passes every line to another thread and back.
+fn stdio_transport() -> io::Result<impl ConnectTo<Role>> {
+    let (reader, writer) =
         jackfield_transport::open_stdio()?.into_frame_halves(FRAME_BYTES_MAX + FRAME_ROOM_BYTES);
-    let incoming = stream::unfold(hearing, async |mut hearing| {
-        let line = match hearing.next_frame().await {
+    let incoming = stream::unfold(reader, async |mut reader| {
+        let line = match reader.next_frame().await {
             Ok(None) => return None,
             Ok(Some(line)) => String::from_utf8(line.into()).map_err(io::Error::other),
             Err(error) => Err(error),
         };
-        Some((line, hearing))
+        Some((line, reader))
     });
-    let outgoing = sink::unfold(speaking, async |mut speaking, line: String| {
-        speaking.send_frame(line.as_bytes()).await?;
-        Ok(speaking)
+    let outgoing = sink::unfold(writer, async |mut writer, line: String| {
+        writer.send_frame(line.as_bytes()).await?;
+        Ok(writer)
     });
     Ok(Lines::new(outgoing, incoming))
 }

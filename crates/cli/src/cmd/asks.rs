@@ -1,76 +1,88 @@
-//! `jackfield asks`: what agents wait to be allowed, in every session.
+//! `jackfield asks`: lists the open requests of all sessions.
 
-use super::sessions::{short_id, shown_time};
+use super::sessions::{format_time, shorten_id};
 use crate::{
-    app::Desk,
-    ask::{OpenAsk, open_asks},
+    app::CommandContext,
     env,
-    hub::{sessions, unique_chars},
-    out::{BRIGHT, DIM, Format, document, paint},
-    report::Failure,
+    hub::{list_sessions, unique_prefix_length},
+    out::{BRIGHT, DIM, OutputFormat, paint, print_json_document},
+    report::CommandError,
+    requests::{OpenRequest, list_open_requests},
 };
 use clap::Args;
 use serde_json::{Value, json};
 
-/// List what agents ask and nobody has answered
+/// List open requests of agents
 ///
-/// An agent asks before it does what it may not do alone. Every attached client is asked, the first
-/// answer counts, and without any client the ask waits here.
+/// An agent asks before it uses a tool that needs permission. Every attached client receives the
+/// request, and the first answer wins. Without a client the request stays open.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield asks
   $ jackfield asks --format json | jq -r '.asks[] | \"\\(.sessionId):\\(.ask) \\(.what)\"'
   $ jackfield answer s-7f3 y")]
-pub(crate) struct Asks {
-    /// How to print the list; `quiet` prints what `answer` is given: a session and a number
+pub(crate) struct AsksCommand {
+    /// How to print the list; `quiet` prints SESSION:N, which `answer` accepts
     #[arg(long, env = env::FORMAT, hide_env_values = true, value_enum, default_value_t)]
-    format: Format,
+    format: OutputFormat,
 }
 
-const NONE: &str = "nothing is asked; what an agent needs permission for is asked of everyone \
-                    attached, and waits here for `jackfield answer`";
+const NO_REQUESTS: &str = "no open asks; when an agent needs permission, its ask is listed here until \
+                           an attached client or `jackfield answer` answers it";
 
-impl Asks {
-    pub(crate) fn run(self, desk: &Desk) -> Result<(), Failure> {
-        // Without a daemon no agent runs, so none is started to say so.
-        let Some(mut conn) = desk.dial.talk_if_running("asks")? else {
-            return self.print(desk, &[], usize::MAX);
+impl AsksCommand {
+    pub(crate) fn run(self, context: &CommandContext) -> Result<(), CommandError> {
+        // No agent runs without a daemon, so there is no need to start one.
+        let Some(mut conn) = context.daemon.connect_if_running("asks")? else {
+            return self.print_requests(context, &[], usize::MAX);
         };
-        let mut asks = open_asks(&mut conn)?;
-        for ask in asks.iter_mut().filter(|it| it.needs_title()) {
-            ask.find_title(desk.dial.talk("asks")?)?;
+        let mut requests = list_open_requests(&mut conn)?;
+        for request in requests.iter_mut().filter(|it| it.needs_title()) {
+            request.find_title(context.daemon.connect("asks")?)?;
         }
-        let chars = unique_chars(&sessions(&mut conn)?);
-        self.print(desk, &asks, chars)
+        let id_length = unique_prefix_length(&list_sessions(&mut conn)?);
+        self.print_requests(context, &requests, id_length)
     }
 
-    fn print(&self, desk: &Desk, asks: &[OpenAsk], chars: usize) -> Result<(), Failure> {
+    fn print_requests(
+        &self,
+        context: &CommandContext,
+        requests: &[OpenRequest],
+        id_length: usize,
+    ) -> Result<(), CommandError> {
         match self.format {
-            Format::Json => {
-                let rows: Vec<Value> = asks.iter().map(OpenAsk::for_programs).collect();
-                document(&desk.out, &json!({ "asks": rows }))
+            OutputFormat::Json => {
+                let rows: Vec<Value> = requests.iter().map(OpenRequest::to_json).collect();
+                print_json_document(&context.output, &json!({ "asks": rows }))
             }
-            Format::Quiet => asks
-                .iter()
-                .try_for_each(|it| desk.out.line(&format!("{}:{}", it.session_id, it.number))),
-            Format::Text if asks.is_empty() => {
-                desk.out.note(NONE);
+            OutputFormat::Quiet => requests.iter().try_for_each(|it| {
+                context.output.print_line(&format!("{}:{}", it.session_id, it.number))
+            }),
+            OutputFormat::Text if requests.is_empty() => {
+                context.output.print_note(NO_REQUESTS);
                 Ok(())
             }
-            Format::Text => asks.iter().try_for_each(|it| line(desk, it, chars)),
+            OutputFormat::Text => {
+                requests.iter().try_for_each(|it| print_request(context, it, id_length))
+            }
         }
     }
 }
 
-/// Which, since when, and the question as `attach` shows it; never cut, for options must be read.
-fn line(desk: &Desk, it: &OpenAsk, chars: usize) -> Result<(), Failure> {
-    let address = format!("{}:{}", short_id(desk, &it.session_id, chars), it.number);
-    let since = shown_time(desk, &it.since);
-    let form = if it.form { "  (a form: answer with --json)" } else { "" };
-    desk.out.line(&format!(
+/// Prints the address, the age and the question of a request. The line is never truncated, so that all options are visible.
+fn print_request(
+    context: &CommandContext,
+    request: &OpenRequest,
+    id_length: usize,
+) -> Result<(), CommandError> {
+    let address =
+        format!("{}:{}", shorten_id(context, &request.session_id, id_length), request.number);
+    let since = format_time(context, &request.since);
+    let form = if request.is_form { "  (form: answer with --json)" } else { "" };
+    context.output.print_line(&format!(
         "{}  {}  {}{form}",
         paint(BRIGHT, address),
         paint(DIM, since),
-        it.ask.question(&it.agent)
+        request.permission.format_question(&request.agent)
     ))
 }

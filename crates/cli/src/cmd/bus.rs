@@ -1,28 +1,28 @@
-//! `jackfield bus`: NDJSON between clients and pools of workers, without the daemon.
+//! `jackfield bus`: routes NDJSON between clients and pools of workers, without the daemon.
 
 use crate::{
-    app::Desk,
+    app::CommandContext,
     env,
-    exit::Exit,
-    hub::{EndpointAddress, guard},
-    out::Volume,
-    report::Failure,
+    exit::CliExitCode,
+    hub::{EndpointAddress, guard_command},
+    out::VerbosityLevel,
+    report::CommandError,
 };
 use clap::{ArgGroup, Args};
-use jackfield_bus::{Options, ServeError, Source, Transport};
+use jackfield_bus::{BusOptions, BusTransport, ConfigSource, ServeError};
 use jackfield_daemon::{LogTarget, start_log};
 use jackfield_transport::TlsCertificate;
 use std::{net::SocketAddr, path::PathBuf};
 
 /// Route JSON-RPC lines between clients and pools of workers
 ///
-/// Any program that reads and writes JSON-RPC messages, one a line, can be a worker: ACP agents, MCP
-/// servers, your own. Messages of a session stay with one worker; ids of different clients never meet;
-/// whoever waits for a worker that dies is answered at once. Nothing is kept: for sessions that outlive
-/// their agent use `jackfield acp` and `jackfield serve`.
+/// Any program that reads and writes JSON-RPC messages, one per line, can be a worker: ACP agents, MCP
+/// servers, your own. Messages of a session go to the same worker, request ids of different clients
+/// cannot collide, and requests to a worker that dies fail at once. Nothing is stored: for sessions
+/// that outlive their agent use `jackfield acp` and `jackfield serve`.
 ///
-/// SIGTERM and Ctrl-C end it when what was asked is answered, a second one at once. SIGHUP reads the
-/// configuration again. On stdio it ends with its input.
+/// SIGTERM and Ctrl-C stop it when all requests are answered; a second one stops it at once. SIGHUP
+/// reloads the configuration. On stdio it stops at the end of its input.
 #[derive(Debug, Args)]
 #[command(
     group = ArgGroup::new("source").required(true),
@@ -36,12 +36,12 @@ use std::{net::SocketAddr, path::PathBuf};
 The configuration:
   {\"pools\": [{\"id\": \"echo\", \"command\": \"python3\", \"args\": [\"-u\", \"echo.py\"], \"instances\": 2}]}"
 )]
-pub(crate) struct Bus {
-    /// The pools and limits, as JSON
+pub(crate) struct BusCommand {
+    /// The configuration of pools and limits, as JSON
     #[arg(long, env = env::CONFIG, hide_env_values = true, value_name = "FILE", group = "source")]
     config: Option<PathBuf>,
 
-    /// Read them from this open descriptor instead
+    /// Read the configuration from this open file descriptor
     #[arg(
         long,
         env = env::CONFIG_FD,
@@ -52,11 +52,11 @@ pub(crate) struct Bus {
     )]
     config_fd: Option<u16>,
 
-    /// Serve one client on stdin and stdout; the default
-    #[arg(long, env = env::STDIO, hide_env_values = true, group = "transport", value_parser = env::flag())]
+    /// Serve one client on stdin and stdout (the default)
+    #[arg(long, env = env::STDIO, hide_env_values = true, group = "transport", value_parser = env::flag_parser())]
     stdio: bool,
 
-    /// Serve clients on this socket
+    /// Serve clients on this Unix socket
     #[arg(long, env = env::UNIX, hide_env_values = true, value_name = "PATH", group = "transport")]
     unix: Option<PathBuf>,
 
@@ -67,15 +67,15 @@ pub(crate) struct Bus {
         hide_env_values = true,
         value_name = "HOST:PORT",
         group = "transport",
-        value_parser = tcp
+        value_parser = parse_tcp_address
     )]
     tcp: Option<SocketAddr>,
 
-    /// TCP clients must say what is in this file first; it is made if there is none
+    /// Require TCP clients to send the token in this file first; created if it does not exist
     #[arg(long, env = env::TOKEN_FILE, hide_env_values = true, value_name = "FILE", requires = "tcp")]
     token_file: Option<PathBuf>,
 
-    /// The certificate for TCP inside TLS, as PEM
+    /// The certificate chain for TLS, as PEM
     #[arg(
         long,
         env = env::TLS_CERT,
@@ -85,7 +85,7 @@ pub(crate) struct Bus {
     )]
     tls_cert: Option<PathBuf>,
 
-    /// Its key, as PEM
+    /// The private key for TLS, as PEM
     #[arg(
         long,
         env = env::TLS_KEY,
@@ -95,82 +95,83 @@ pub(crate) struct Bus {
     )]
     tls_key: Option<PathBuf>,
 
-    /// Serve a page for Prometheus here, as `/metrics`
-    #[arg(long, env = env::METRICS, hide_env_values = true, value_name = "HOST:PORT", value_parser = tcp)]
+    /// Serve Prometheus metrics on this address, at `/metrics`
+    #[arg(long, env = env::METRICS, hide_env_values = true, value_name = "HOST:PORT", value_parser = parse_tcp_address)]
     metrics: Option<SocketAddr>,
 }
 
-/// An IP address or `localhost`, and a port.
-fn tcp(text: &str) -> Result<SocketAddr, String> {
-    let wrong = || "give an IP address or `localhost` with a port: `127.0.0.1:9000`".to_owned();
+/// Parses an IP address or `localhost`, and a port.
+fn parse_tcp_address(text: &str) -> Result<SocketAddr, String> {
+    let hint =
+        || "write an IP address or `localhost` and a port, as in `127.0.0.1:9000`".to_owned();
     match format!("tcp://{text}").parse() {
         Ok(EndpointAddress::Tcp(at)) => Ok(at),
-        _ => Err(wrong()),
+        _ => Err(hint()),
     }
 }
 
-impl Bus {
-    pub(crate) fn run(self, desk: &Desk) -> Result<(), Failure> {
-        let log_level = match desk.out.volume() {
-            Volume::Low => "warn",
-            Volume::Normal => "info",
-            Volume::High => "debug",
-            Volume::Full => "trace",
+impl BusCommand {
+    pub(crate) fn run(self, context: &CommandContext) -> Result<(), CommandError> {
+        let log_level = match context.output.verbosity() {
+            VerbosityLevel::Quiet => "warn",
+            VerbosityLevel::Normal => "info",
+            VerbosityLevel::Verbose => "debug",
+            VerbosityLevel::Debug => "trace",
         };
         start_log(&LogTarget::Stderr, log_level)
-            .map_err(|source| Failure::local("cannot write the log", source))?;
-        let options = self.options(desk)?;
+            .map_err(|source| CommandError::local("cannot write the log", source))?;
+        let options = self.build_options(context)?;
         let served = jackfield_bus::serve(options, |ready| {
             let (pools, workers) = (ready.pools, ready.workers);
-            desk.out.note(&format!("pools: {pools}, workers: {workers}"));
+            context.output.print_note(&format!("pools: {pools}, workers: {workers}"));
             if let Some(at) = ready.metrics {
-                desk.out.note(&format!("metrics on http://{at}/metrics"));
+                context.output.print_note(&format!("metrics on http://{at}/metrics"));
             }
-            // Last: whoever waits for it finds everything else open.
-            desk.out.note(&format!("listening on {}", ready.address));
+            // Printed last: a program that waits for this line can use all addresses.
+            context.output.print_note(&format!("listening on {}", ready.address));
         });
-        served.map_err(not_served)
+        served.map_err(serve_failure)
     }
 
-    fn options(self, desk: &Desk) -> Result<Options, Failure> {
+    fn build_options(self, context: &CommandContext) -> Result<BusOptions, CommandError> {
         let config = match (self.config, self.config_fd) {
-            (Some(path), _) => Source::File(path),
-            (None, Some(descriptor)) => Source::Descriptor(descriptor),
-            (None, None) => unreachable!("one of them is required"),
+            (Some(path), _) => ConfigSource::File(path),
+            (None, Some(descriptor)) => ConfigSource::Descriptor(descriptor),
+            (None, None) => unreachable!("clap requires one of them"),
         };
         let transport = match (self.unix, self.tcp) {
-            (Some(path), _) => Transport::Unix(path),
-            (None, Some(at)) => Transport::Tcp(at),
-            (None, None) => Transport::Stdio,
+            (Some(path), _) => BusTransport::Unix(path),
+            (None, Some(at)) => BusTransport::Tcp(at),
+            (None, None) => BusTransport::Stdio,
         };
-        if matches!((&config, &transport), (Source::Descriptor(0..=2), Transport::Stdio)) {
-            let message = "stdin and stdout are for the client, and cannot hold the configuration";
-            return Err(Failure::usage(message, "give `--unix` or `--tcp`, or use `--config`"));
+        if matches!((&config, &transport), (ConfigSource::Descriptor(0..=2), BusTransport::Stdio)) {
+            let message = "stdin and stdout are used by the client, so the configuration cannot be read from them";
+            return Err(CommandError::usage(message, "use `--unix` or `--tcp`, or `--config`"));
         }
         let certificate = self.tls_cert.zip(self.tls_key);
         let certificate = certificate.map(|(chain, key)| TlsCertificate { chain, key });
-        Ok(Options {
+        Ok(BusOptions {
             config,
             transport,
             token: self.token_file,
             certificate,
             metrics: self.metrics,
-            guard: guard()?,
-            ledger: desk.dial.paths().ledger(),
+            guard: guard_command()?,
+            ledger: context.daemon.paths().ledger(),
         })
     }
 }
 
-/// A bus that did not come up, with a way out.
-fn not_served(error: ServeError) -> Failure {
+/// A bus that did not start, with a hint.
+fn serve_failure(error: ServeError) -> CommandError {
     let (exit, hint) = match &error {
-        ServeError::Config(_) => (Exit::Usage, "`jackfield bus --help` shows a configuration"),
+        ServeError::Config(_) => (CliExitCode::Usage, "`jackfield bus --help` shows an example"),
         ServeError::NotLoopback { .. }
         | ServeError::NeedsToken { .. }
-        | ServeError::MetricsNotLoopback { .. } => (Exit::Usage, ""),
-        ServeError::Listen { .. } => (Exit::Failed, "choose another address"),
-        _ => (Exit::Failed, ""),
+        | ServeError::MetricsNotLoopback { .. } => (CliExitCode::Usage, ""),
+        ServeError::Listen { .. } => (CliExitCode::Failed, "choose another address"),
+        _ => (CliExitCode::Failed, ""),
     };
     let what = "the bus could not start".to_owned();
-    Failure::Local { what, source: Box::new(error), exit, hint: hint.to_owned() }
+    CommandError::Local { what, source: Box::new(error), exit, hint: hint.to_owned() }
 }

@@ -1,37 +1,39 @@
-//! `jackfield cancel`: stop the turn that runs.
+//! `jackfield cancel`: cancels the running turn.
 
 use crate::{
-    app::Desk,
-    hub::{find, sessions},
-    report::Failure,
+    app::CommandContext,
+    hub::{find_session, list_sessions},
+    report::CommandError,
 };
 use clap::Args;
 use jackfield_protocol::acp::Method;
 use serde_json::json;
 
-/// Stop the running turn of a session, and withdraw the prompts behind it
+/// Cancel the running turn of a session and withdraw its queued prompts
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield cancel s-7f3")]
-pub(crate) struct Cancel {
-    /// An id, a unique prefix of one, or a title
+pub(crate) struct CancelCommand {
+    /// An id, a unique prefix of an id, or a title
     session: String,
 }
 
-impl Cancel {
-    pub(crate) fn run(self, desk: &Desk) -> Result<(), Failure> {
-        let Some(mut conn) = desk.dial.talk_if_running("cancel")? else {
-            let hint = "without one nothing runs, so there is nothing to cancel";
-            return Err(Failure::NoDaemon { hint });
+impl CancelCommand {
+    pub(crate) fn run(self, context: &CommandContext) -> Result<(), CommandError> {
+        let Some(mut conn) = context.daemon.connect_if_running("cancel")? else {
+            let hint = "no agent runs without a daemon, so there is nothing to cancel";
+            return Err(CommandError::NoDaemon { hint });
         };
-        let row = find(&sessions(&mut conn)?, &self.session)?;
+        let row = find_session(&list_sessions(&mut conn)?, &self.session)?;
         let id = &row.session_id;
-        conn.notify(Method::SessionCancel.name(), &json!({ "sessionId": id }))?;
-        // A notification has no answer: one that comes after it shows that it has arrived.
-        sessions(&mut conn)?;
+        conn.send_notification(Method::SessionCancel.name(), &json!({ "sessionId": id }))?;
+        // A notification has no response: the response to a later request shows that it has arrived.
+        list_sessions(&mut conn)?;
         match row.state.as_str() {
-            "working" | "asks" | "starting" => desk.out.note(&format!("asked {id} to stop")),
-            _ => desk.out.note(&format!("{id} was not doing anything")),
+            "working" | "asks" | "starting" => {
+                context.output.print_note(&format!("canceling the turn of {id}"));
+            }
+            _ => context.output.print_note(&format!("{id} has no running turn")),
         }
         Ok(())
     }

@@ -1,25 +1,25 @@
-//! `jackfield completions`: words for the shell.
+//! `jackfield completions`: prints shell completions.
 
-use crate::{app, app::Desk, report::Failure};
+use crate::{app, app::CommandContext, report::CommandError};
 use clap::Args;
 use clap_complete::Shell;
 
-/// Print the completions of a shell
+/// Print the completion script of a shell
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield completions bash > ~/.local/share/bash-completion/completions/jackfield
   $ jackfield completions zsh > ~/.zfunc/_jackfield
   $ jackfield completions fish > ~/.config/fish/completions/jackfield.fish")]
-pub(crate) struct Completions {
-    /// Which shell
+pub(crate) struct CompletionsCommand {
+    /// The shell
     #[arg(value_enum)]
     shell: Shell,
 }
 
-impl Completions {
-    pub(crate) fn run(self, desk: &Desk) -> Result<(), Failure> {
+impl CompletionsCommand {
+    pub(crate) fn run(self, context: &CommandContext) -> Result<(), CommandError> {
         let mut text = Vec::new();
-        clap_complete::generate(self.shell, &mut app::tree(), "jackfield", &mut text);
-        desk.out.exact(&String::from_utf8_lossy(&text))
+        clap_complete::generate(self.shell, &mut app::command_tree(), "jackfield", &mut text);
+        context.output.print_raw(&String::from_utf8_lossy(&text))
     }
 }

@@ -1,8 +1,8 @@
-//! `jackfield guard`: the parent of an agent's process tree. The daemon starts it; nobody else does.
+//! `jackfield guard`: the parent of an agent's process tree. Only other parts of Jackfield start it.
 
 use std::{ffi::OsString, process::ExitCode};
 
-/// The word that comes before everything else on the command line.
+/// The name of the command, which must be the first argument.
 pub(crate) const NAME: &str = "guard";
 
 pub(crate) fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {

@@ -1,113 +1,124 @@
-//! `jackfield host`: a host of a fleet leaves, or takes part again.
+//! `jackfield host`: drains a host of a fleet, or lets it accept sessions again.
 
-use crate::{app::Desk, env, fleet::At, out::count, report::Failure};
+use crate::{
+    app::CommandContext, env, fleet::FleetAddressArgs, out::format_count, report::CommandError,
+};
 use clap::{Args, Subcommand};
 use jackfield_fleet::{FleetConnection, HostDirectory, HostInstance, HostRequest, HostResponse};
 use std::time::Duration;
 
-/// How long a host may take to say that it has understood.
-const ANSWER_MAX: Duration = Duration::from_secs(5);
-/// Between two looks at how many sessions are left.
-const LOOK: Duration = Duration::from_millis(300);
+/// How long a host may take to answer.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How often the number of remaining sessions is requested.
+const POLL_INTERVAL: Duration = Duration::from_millis(300);
 
-/// Empty a host of a fleet, or let it work again
+/// Drain a host of a fleet, or let it accept sessions again
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield host drain build-7 --fleet tls://n1:4222
   $ jackfield host resume build-7")]
-pub(crate) struct Host {
+pub(crate) struct HostCommand {
     #[command(subcommand)]
-    command: Command,
+    command: HostSubcommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
-    /// Move every session elsewhere: idle ones at once, busy ones when their turn is over
+enum HostSubcommand {
+    /// Move all sessions to other hosts: idle ones at once, others after their turn
     #[command(after_help = "Examples:
   $ jackfield host drain build-7 --fleet tls://n1:4222
   $ jackfield host drain build-7 --timeout 60 && ssh build-7 systemctl stop jackfield")]
-    Drain(Drain),
-    /// Let a drained host take sessions again
+    Drain(DrainHostCommand),
+    /// Let a drained host accept sessions again
     #[command(after_help = "Examples:
   $ jackfield host resume build-7 --fleet tls://n1:4222")]
-    Resume(Named),
+    Resume(HostArgs),
 }
 
 #[derive(Debug, Args)]
-struct Named {
+struct HostArgs {
     /// The name of the host
     #[arg(value_name = "HOST")]
     host: String,
 
     #[command(flatten)]
-    at: At,
+    fleet: FleetAddressArgs,
 }
 
 #[derive(Debug, Args)]
-struct Drain {
+struct DrainHostCommand {
     #[command(flatten)]
-    named: Named,
+    target: HostArgs,
 
-    /// Give up waiting after so many seconds; the host goes on
+    /// Stop waiting after this many seconds; the host continues to drain
     #[arg(long, env = env::TIMEOUT, hide_env_values = true, value_name = "SECS", default_value_t = 600)]
     timeout: u64,
 }
 
-impl Host {
-    pub(crate) fn run(self, desk: &Desk) -> Result<(), Failure> {
+impl HostCommand {
+    pub(crate) fn run(self, context: &CommandContext) -> Result<(), CommandError> {
         match self.command {
-            Command::Drain(it) => it.run(desk),
-            Command::Resume(Named { host, at }) => {
-                at.with(async |link, directory| tell(link, directory, &host, false).await)?;
-                desk.out.note(&format!("`{host}` takes sessions again"));
+            HostSubcommand::Drain(it) => it.run(context),
+            HostSubcommand::Resume(HostArgs { host, fleet }) => {
+                fleet.run_connected(async |connection, directory| {
+                    set_draining(connection, directory, &host, false).await
+                })?;
+                context.output.print_note(&format!("`{host}` accepts sessions again"));
                 Ok(())
             }
         }
     }
 }
 
-impl Drain {
-    fn run(self, desk: &Desk) -> Result<(), Failure> {
-        let (Named { host, at }, seconds) = (self.named, self.timeout);
-        at.with(async |link, directory| {
-            let emptied = async {
-                let mut before = None;
+impl DrainHostCommand {
+    fn run(self, context: &CommandContext) -> Result<(), CommandError> {
+        let (HostArgs { host, fleet }, seconds) = (self.target, self.timeout);
+        fleet.run_connected(async |connection, directory| {
+            let drained = async {
+                let mut last_count = None;
                 loop {
-                    let left = tell(link, directory, &host, true).await?;
+                    let left = set_draining(connection, directory, &host, true).await?;
                     if left == 0 {
                         return Ok(());
                     }
-                    if before.replace(left) != Some(left) {
-                        desk.out.note(&format!("{} still on `{host}`", count(left, "session")));
+                    if last_count.replace(left) != Some(left) {
+                        context.output.print_note(&format!(
+                            "{} still on `{host}`",
+                            format_count(left, "session")
+                        ));
                     }
-                    tokio::time::sleep(LOOK).await;
+                    tokio::time::sleep(POLL_INTERVAL).await;
                 }
             };
-            let waited = tokio::time::timeout(Duration::from_secs(seconds), emptied).await;
+            let waited = tokio::time::timeout(Duration::from_secs(seconds), drained).await;
             let waited_for = format!("the sessions of host `{host}` to move");
-            waited.unwrap_or(Err(Failure::TimedOut { seconds, waited_for }))
+            waited.unwrap_or(Err(CommandError::TimedOut { seconds, waited_for }))
         })?;
-        desk.out.note(&format!("`{host}` is empty: it may be stopped"));
+        context.output.print_note(&format!("`{host}` has no sessions and can be stopped"));
         Ok(())
     }
 }
 
-/// Tells a host to drain, or to resume; how many sessions it still has.
-async fn tell(
-    link: &FleetConnection,
+/// Sets whether a host drains, and returns how many sessions it still has.
+async fn set_draining(
+    connection: &FleetConnection,
     directory: &HostDirectory,
     host: &str,
-    drain: bool,
-) -> Result<usize, Failure> {
-    let living: Vec<HostInstance> =
+    is_draining: bool,
+) -> Result<usize, CommandError> {
+    let hosts: Vec<HostInstance> =
         directory.hosts().borrow().iter().map(|it| it.host.clone()).collect();
-    let Some(name) = living.iter().find(|it| &*it.name == host) else {
-        let known: Vec<_> = living.iter().map(|it| it.name.to_string()).collect();
-        let hint = format!("these live: {}", known.join(", "));
-        return Err(Failure::usage(format!("no host named `{host}` lives"), hint));
+    let Some(name) = hosts.iter().find(|it| &*it.name == host) else {
+        let known: Vec<_> = hosts.iter().map(|it| it.name.to_string()).collect();
+        let hint = format!("the live hosts are: {}", known.join(", "));
+        return Err(CommandError::usage(format!("no live host `{host}`"), hint));
     };
-    let failed = |why: String| Failure::local(format!("host `{host}` did not answer"), why);
-    match link.send_request(name, &HostRequest::SetDraining(drain), ANSWER_MAX).await {
+    let failed =
+        |why: String| CommandError::local(format!("host `{host}` did not drain or resume"), why);
+    match connection
+        .send_request(name, &HostRequest::SetDraining(is_draining), RESPONSE_TIMEOUT)
+        .await
+    {
         Ok(HostResponse::SessionsLeft(left)) => Ok(left as usize),
         Ok(other) => Err(failed(format!("{other:?}"))),
         Err(error) => Err(failed(error.to_string())),

@@ -1,147 +1,175 @@
-//! `jackfield log`: what was said in a session, from the journal.
+//! `jackfield log`: prints the log of a session.
 
 use crate::{
-    app::Desk,
+    app::CommandContext,
     env,
-    hub::{Conn, Heard, Part, facts_of, find, is_answer, result_of, sessions, warn_if_incomplete},
-    out::{Format, Out, Retold, Side, Telling, Transcript},
-    report::Failure,
+    hub::{
+        ConnectionEvent, HubConnection, LogRange, find_session, is_response_to, list_sessions,
+        parse_response, read_log_range, warn_if_incomplete,
+    },
+    out::{
+        CommandOutput, ConversationFormat, NoteDestination, OutputFormat, TranscriptPrinter,
+        ViewPrinter,
+    },
+    report::CommandError,
 };
 use clap::{Args, ValueEnum};
 use jackfield_events::ReceivedEvent;
 use jackfield_protocol::acp::Method;
 use jackfield_protocol::{Frame, Kind};
-use jackfield_views::Veil;
+use jackfield_views::StreamingRedactor;
 use serde_json::{Value, json};
 
-/// Show what was said in a session, and with `-f` what is being said
+/// Print the log of a session, and with `-f` new events
 ///
-/// What looks like a secret is hidden, but not in the acp view: that is the conversation itself.
+/// Secrets are hidden, except in the acp view, which is the unchanged conversation.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield log s-7f3
   $ jackfield log s-7f3 -f
   $ jackfield log s-7f3 --view acp --after 120 | jq -c .params.update
   $ jackfield log s-7f3 --view events -f | jq -rj 'select(.type == \"text_delta\").delta'")]
-pub(crate) struct Log {
-    /// An id, a unique prefix of one, or a title
+pub(crate) struct LogCommand {
+    /// An id, a unique prefix of an id, or a title
     session: String,
 
-    /// Go on with what is said from now on
-    #[arg(short, long, env = env::FOLLOW, hide_env_values = true, value_parser = env::flag())]
+    /// Also print new events, until interrupted
+    #[arg(short, long, env = env::FOLLOW, hide_env_values = true, value_parser = env::flag_parser())]
     follow: bool,
 
-    /// Begin behind this event; the acp view shows their numbers
+    /// Start after this event; the acp view shows the numbers
     #[arg(long, env = env::AFTER, hide_env_values = true, value_name = "SEQ", default_value_t)]
     after: u64,
 
-    /// What to show
+    /// What to print
     #[arg(long, env = env::VIEW, hide_env_values = true, value_enum, default_value_t)]
-    view: View,
+    view: LogView,
 
-    /// How to print it; `json` is the acp view, `quiet` only the agent's words
+    /// How to print it; `json` is the acp view, `quiet` prints only the agent's messages
     #[arg(long, env = env::FORMAT, hide_env_values = true, value_enum, default_value_t)]
-    format: Format,
+    format: OutputFormat,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-enum View {
+enum LogView {
     /// The conversation
     #[default]
     Text,
-    /// ACP messages as the hub sends them, one a line, each with its number
+    /// ACP messages as the hub sends them, one per line, with their numbers
     Acp,
-    /// Agent events, one a line: the same few for every agent
+    /// Agent events, one per line, in the same form for every agent
     Events,
-    /// Session envelopes, one a line, under the same ids whenever they are read
+    /// Session envelopes, one per line, with stable ids
     Envelopes,
 }
 
-impl Log {
-    pub(crate) fn run(self, desk: &Desk) -> Result<(), Failure> {
-        let mut conn = desk.dial.talk("log")?;
-        let session = find(&sessions(&mut conn)?, &self.session)?.session_id;
-        let telling = match self.view {
-            View::Text | View::Acp => None,
-            View::Events => Some(Telling::Events),
-            View::Envelopes => Some(Telling::Envelopes),
+impl LogCommand {
+    pub(crate) fn run(self, context: &CommandContext) -> Result<(), CommandError> {
+        let mut conn = context.daemon.connect("log")?;
+        let session = find_session(&list_sessions(&mut conn)?, &self.session)?.session_id;
+        let format = match self.view {
+            LogView::Text | LogView::Acp => None,
+            LogView::Events => Some(ConversationFormat::Events),
+            LogView::Envelopes => Some(ConversationFormat::Envelopes),
         };
-        match telling.and_then(|it| Retold::new(&desk.out, it, &session)) {
-            Some(mut retold) => self.retell(&mut conn, &session, &mut retold),
-            None => self.tell(&mut conn, &session, &desk.out),
+        match format.and_then(|it| ViewPrinter::new(&context.output, it, &session)) {
+            Some(mut printer) => self.print_view(&mut conn, &session, &mut printer),
+            None => self.print_messages(&mut conn, &session, &context.output),
         }
     }
 
-    /// In another vocabulary, made of the events as they stand in the log.
-    fn retell(&self, conn: &mut Conn, session: &str, retold: &mut Retold) -> Result<(), Failure> {
-        let mut veil = Veil::default();
-        let part = Part { after: self.after, follow: self.follow, skip_damaged: false };
-        let read = facts_of(conn, session, part, &mut |event| {
-            // What is nested too deep to be read as a value has no words there.
-            let Ok(fact) = serde_json::from_str(event) else { return Ok(()) };
-            retell_all(retold, veil.push(fact))
+    /// Prints the events of the log as agent events or envelopes.
+    fn print_view(
+        &self,
+        conn: &mut HubConnection,
+        session: &str,
+        printer: &mut ViewPrinter,
+    ) -> Result<(), CommandError> {
+        let mut veil = StreamingRedactor::default();
+        let range = LogRange { after: self.after, follow: self.follow, skip_damaged: false };
+        let read = read_log_range(conn, session, range, &mut |event| {
+            // Events that are nested too deeply to be parsed are skipped.
+            let Ok(event) = serde_json::from_str(event) else { return Ok(()) };
+            print_events(printer, veil.push(event))
         });
-        retell_all(retold, veil.finish())?;
+        print_events(printer, veil.finish())?;
         read
     }
 
-    /// As the hub tells it.
-    fn tell(&self, conn: &mut Conn, session: &str, out: &Out) -> Result<(), Failure> {
+    /// Prints the messages of the hub as text, or unchanged in the acp view.
+    fn print_messages(
+        &self,
+        conn: &mut HubConnection,
+        session: &str,
+        output: &CommandOutput,
+    ) -> Result<(), CommandError> {
         let params = json!({ "sessionId": session, "after": self.after, "observe": true });
-        let id = conn.ask(Method::ControlAttach.name(), &params)?;
-        let raw = self.view == View::Acp || self.format == Format::Json;
-        let mut transcript = Transcript::new(out, Side::Stdout);
-        let mut veil = Veil::default();
+        let id = conn.send_request(Method::ControlAttach.name(), &params)?;
+        let is_raw = self.view == LogView::Acp || self.format == OutputFormat::Json;
+        let mut transcript = TranscriptPrinter::new(output, NoteDestination::Stdout);
+        let mut veil = StreamingRedactor::default();
         loop {
-            match conn.next(None)? {
-                Heard::Frame(frame) if is_answer(&frame, id) => {
-                    warn_if_incomplete(conn, session, &result_of(&frame)?);
+            match conn.next_event(None)? {
+                ConnectionEvent::Frame(frame) if is_response_to(&frame, id) => {
+                    warn_if_incomplete(conn, session, &parse_response(&frame)?);
                     if !self.follow {
-                        self.tell_all(&mut transcript, veil.finish())?;
+                        self.print_redacted(&mut transcript, veil.finish())?;
                         return transcript.finish();
                     }
                 }
-                Heard::Frame(frame) if frame.kind() != Kind::Notification => {}
-                Heard::Frame(frame) if raw => out.exact(&format!("{}\n", frame.text()))?,
-                Heard::Frame(frame) => {
-                    self.tell_all(&mut transcript, veil.push(value_of(&frame)))?;
+                ConnectionEvent::Frame(frame) if frame.kind() != Kind::Notification => {}
+                ConnectionEvent::Frame(frame) if is_raw => {
+                    output.print_raw(&format!("{}\n", frame.text()))?;
                 }
-                Heard::HubGone => {
-                    self.tell_all(&mut transcript, veil.finish())?;
+                ConnectionEvent::Frame(frame) => {
+                    self.print_redacted(&mut transcript, veil.push(frame_to_value(&frame)))?;
+                }
+                ConnectionEvent::Closed => {
+                    self.print_redacted(&mut transcript, veil.finish())?;
                     transcript.finish()?;
-                    return Err(Failure::HubGone { waited_for: "what is said next".into() });
+                    return Err(CommandError::ConnectionClosed { waited_for: "new events".into() });
                 }
-                Heard::Typed(_) | Heard::TypedEnd | Heard::Interrupt | Heard::TimedOut => {}
+                ConnectionEvent::StdinLine(_)
+                | ConnectionEvent::StdinClosed
+                | ConnectionEvent::Interrupt
+                | ConnectionEvent::TimedOut => {}
             }
         }
     }
 
-    /// Messages without their secrets, in words.
-    fn tell_all(&self, transcript: &mut Transcript, shown: Vec<Value>) -> Result<(), Failure> {
-        for message in shown {
+    /// Prints redacted messages as text.
+    fn print_redacted(
+        &self,
+        transcript: &mut TranscriptPrinter,
+        messages: Vec<Value>,
+    ) -> Result<(), CommandError> {
+        for message in messages {
             let kind = &message["params"]["update"]["sessionUpdate"];
-            if self.format == Format::Quiet && kind != "agent_message_chunk" {
+            if self.format == OutputFormat::Quiet && kind != "agent_message_chunk" {
                 transcript.finish()?;
             } else {
-                transcript.message(&message)?;
+                transcript.print_message(&message)?;
             }
         }
         Ok(())
     }
 }
 
-/// Events without their secrets, in another vocabulary. Those of a newer daemon are left out.
-fn retell_all(retold: &mut Retold, events: Vec<Value>) -> Result<(), Failure> {
+/// Prints redacted events. Unknown events of a newer daemon are skipped.
+fn print_events(printer: &mut ViewPrinter, events: Vec<Value>) -> Result<(), CommandError> {
     let known = events.into_iter().filter_map(|it| ReceivedEvent::from_value(it).ok());
-    known.into_iter().try_for_each(|it| retold.event(&it))
+    known.into_iter().try_for_each(|it| printer.print_event(&it))
 }
 
-/// One message of the hub, in words.
-pub(super) fn tell(transcript: &mut Transcript, frame: &Frame) -> Result<(), Failure> {
-    transcript.message(&value_of(frame))
+/// Prints one message of the hub as text.
+pub(super) fn print_frame(
+    transcript: &mut TranscriptPrinter,
+    frame: &Frame,
+) -> Result<(), CommandError> {
+    transcript.print_message(&frame_to_value(frame))
 }
 
-fn value_of(frame: &Frame) -> Value {
+fn frame_to_value(frame: &Frame) -> Value {
     let params: Value = serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
     json!({ "method": frame.method(), "params": params })
 }

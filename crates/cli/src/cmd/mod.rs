@@ -1,4 +1,4 @@
-//! One file per verb: a struct whose doc is the help, and what it does.
+//! One file per command: a struct whose doc comment is the help, and its `run` method.
 
 pub(crate) mod acp;
 pub(crate) mod adapt;

@@ -1,75 +1,82 @@
-//! `jackfield ps`: what is running.
+//! `jackfield ps`: lists running sessions.
 
 use super::sessions::{id_cell, state_cell, time_cell};
 use crate::{
-    app::Desk,
+    app::CommandContext,
     env,
-    hub::{Row, sessions, unique_chars},
-    out::{Cell, Format, NAME, Table, document},
-    report::Failure,
+    hub::{SessionRow, list_sessions, unique_prefix_length},
+    out::{NAME, OutputFormat, TableCell, TextTable, print_json_document},
+    report::CommandError,
 };
 use clap::Args;
 use serde_json::json;
 
-/// List the sessions whose agents are running, or where prompts wait
+/// List the sessions with a running agent or queued prompts
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield ps
   $ jackfield ps --format json | jq -r '.sessions[] | select(.asks > 0).sessionId'
   $ jackfield ps --format quiet | xargs -n1 jackfield cancel")]
-pub(crate) struct Ps {
+pub(crate) struct PsCommand {
     /// How to print the list; `quiet` prints ids
     #[arg(long, env = env::FORMAT, hide_env_values = true, value_enum, default_value_t)]
-    format: Format,
+    format: OutputFormat,
 }
 
-impl Ps {
-    pub(crate) fn run(self, desk: &Desk) -> Result<(), Failure> {
-        // Without a daemon nothing runs, so none is started to say so.
-        let all = match desk.dial.talk_if_running("ps")? {
-            Some(mut conn) => sessions(&mut conn)?,
+impl PsCommand {
+    pub(crate) fn run(self, context: &CommandContext) -> Result<(), CommandError> {
+        // No agent runs without a daemon, so there is no need to start one.
+        let all = match context.daemon.connect_if_running("ps")? {
+            Some(mut conn) => list_sessions(&mut conn)?,
             None => Vec::new(),
         };
-        let live: Vec<&Row> = all.iter().filter(|it| it.is_live() || 0 < it.queued).collect();
+        let live: Vec<&SessionRow> =
+            all.iter().filter(|it| it.is_live() || 0 < it.queued).collect();
         match self.format {
-            Format::Text => table(desk, &all, &live),
-            Format::Quiet => live.iter().try_for_each(|it| desk.out.line(&it.session_id)),
-            Format::Json => {
+            OutputFormat::Text => print_table(context, &all, &live),
+            OutputFormat::Quiet => {
+                live.iter().try_for_each(|it| context.output.print_line(&it.session_id))
+            }
+            OutputFormat::Json => {
                 let rows: Vec<_> = live.iter().map(|it| &it.raw).collect();
-                document(&desk.out, &json!({ "sessions": rows }))
+                print_json_document(&context.output, &json!({ "sessions": rows }))
             }
         }
     }
 }
 
-/// Ids are cut so that they name a session among all there are.
-pub(super) fn table(desk: &Desk, all: &[Row], live: &[&Row]) -> Result<(), Failure> {
+/// Prints `live`; ids are shortened to prefixes that are unique in `all`.
+pub(super) fn print_table(
+    context: &CommandContext,
+    all: &[SessionRow],
+    live: &[&SessionRow],
+) -> Result<(), CommandError> {
     if live.is_empty() {
-        desk.out.note("nothing is running");
+        context.output.print_note("nothing is running");
         return Ok(());
     }
-    let chars = unique_chars(all);
-    let says = live.iter().any(|it| it.doing.is_some());
-    let heads = ["SESSION", "AGENT", "STATE", "QUEUED", "CLIENTS", "LAST", "DOING"];
-    let mut table = Table::new(if says { &heads } else { &heads[..6] });
+    let id_length = unique_prefix_length(all);
+    let has_activity = live.iter().any(|it| it.doing.is_some());
+    let headings = ["SESSION", "AGENT", "STATE", "QUEUED", "CLIENTS", "LAST", "DOING"];
+    let mut table = TextTable::new(if has_activity { &headings } else { &headings[..6] });
     for row in live {
         let mut cells = vec![
-            id_cell(desk, row, chars),
-            Cell::styled(row.agent.clone(), NAME),
+            id_cell(context, row, id_length),
+            TableCell::styled(row.agent.clone(), NAME),
             state_cell(row),
-            Cell::new(row.queued.to_string()),
-            Cell::new(row.clients.to_string()),
-            time_cell(desk, &row.updated_at),
+            TableCell::new(row.queued.to_string()),
+            TableCell::new(row.clients.to_string()),
+            time_cell(context, &row.updated_at),
         ];
-        if says {
-            cells.push(Cell::new(row.doing.clone().unwrap_or_default()));
+        if has_activity {
+            cells.push(TableCell::new(row.doing.clone().unwrap_or_default()));
         }
-        table.row(cells);
+        table.add_row(cells);
     }
-    table.print(&desk.out)?;
+    table.print(&context.output)?;
     for row in live {
-        for why in row.unheard.clone().into_iter().chain(row.instead()) {
-            desk.out.note(&format!("{}: {why}", row.session_id));
+        for why in row.unheard.clone().into_iter().chain(row.describe_fallback()) {
+            context.output.print_note(&format!("{}: {why}", row.session_id));
         }
     }
     Ok(())

@@ -1,119 +1,148 @@
-//! `jackfield queue`: prompts that wait in a session.
+//! `jackfield queue`: lists, withdraws and runs queued prompts.
 
-use super::{run::prepare_to_wake, sessions::shown_time};
+use super::{run::prepare_agent_restart, sessions::format_time};
 use crate::{
-    app::Desk,
+    app::CommandContext,
     env,
-    hub::{Conn, Row, Until, Wait, find, sessions},
-    out::{BRIGHT, Cell, DIM, Format, Table, count, document, one_line},
-    report::Failure,
+    hub::{HubConnection, ResponseWait, SessionRow, WaitLimit, find_session, list_sessions},
+    out::{
+        BRIGHT, DIM, OutputFormat, TableCell, TextTable, format_count, print_json_document,
+        to_one_line,
+    },
+    report::CommandError,
 };
 use clap::Args;
 use jackfield_protocol::acp::Method;
 use serde_json::{Value, json};
 
-/// List the prompts that wait in a session; withdraw one, or run those that are held
+/// List the queued prompts of a session, withdraw one, or run held ones
 ///
-/// A prompt waits behind the turn that runs, or until the agent is awake. Prompts that waited when
-/// the daemon ended are held: they are kept, and run only when you say so.
+/// A prompt is queued while a turn runs or the agent starts. Prompts that were queued when the daemon
+/// stopped are held: they stay in the queue until you run or withdraw them.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield queue s-7f3
   $ jackfield queue s-7f3 --withdraw 2
   $ jackfield queue s-7f3 --run
   $ jackfield queue s-7f3 --format json | jq '.prompts[] | select(.held)'")]
-pub(crate) struct Queue {
-    /// An id, a unique prefix of one, or a title
+pub(crate) struct QueueCommand {
+    /// An id, a unique prefix of an id, or a title
     session: String,
 
-    /// Take this prompt out of the queue; whoever sent it is told
+    /// Withdraw this prompt; its sender is notified
     #[arg(long, env = env::WITHDRAW, hide_env_values = true, value_name = "N", conflicts_with = "run")]
     withdraw: Option<u64>,
 
-    /// Run the prompts that are held, in order
-    #[arg(long, env = env::RUN, hide_env_values = true, value_parser = env::flag())]
+    /// Run the held prompts, in order
+    #[arg(long, env = env::RUN, hide_env_values = true, value_parser = env::flag_parser())]
     run: bool,
 
     /// How to print the list; `quiet` prints the numbers
     #[arg(long, env = env::FORMAT, hide_env_values = true, value_enum, default_value_t)]
-    format: Format,
+    format: OutputFormat,
 }
 
-impl Queue {
-    pub(crate) fn run(self, desk: &Desk) -> Result<(), Failure> {
-        let mut conn = desk.dial.talk("queue")?;
-        let row = find(&sessions(&mut conn)?, &self.session)?;
+impl QueueCommand {
+    pub(crate) fn run(self, context: &CommandContext) -> Result<(), CommandError> {
+        let mut conn = context.daemon.connect("queue")?;
+        let row = find_session(&list_sessions(&mut conn)?, &self.session)?;
         match self.withdraw {
-            Some(number) => withdraw(desk, &mut conn, &row, number),
-            None if self.run => release(desk, &mut conn, &row),
-            None => self.list(desk, &mut conn, &row),
+            Some(number) => withdraw_prompt(context, &mut conn, &row, number),
+            None if self.run => run_held_prompts(context, &mut conn, &row),
+            None => self.list_prompts(context, &mut conn, &row),
         }
     }
 
-    fn list(&self, desk: &Desk, conn: &mut Conn, row: &Row) -> Result<(), Failure> {
-        let wait = Wait { what: "the list of prompts", until: Until::Hub };
+    fn list_prompts(
+        &self,
+        context: &CommandContext,
+        conn: &mut HubConnection,
+        row: &SessionRow,
+    ) -> Result<(), CommandError> {
+        let wait = ResponseWait { waited_for: "the list of prompts", limit: WaitLimit::Hub };
         let params = json!({ "sessionId": row.session_id });
-        let mut answer = conn.call(Method::ControlQueue.name(), &params, wait)?;
+        let mut answer = conn.call_method(Method::ControlQueue.name(), &params, wait)?;
         let prompts = answer["prompts"].take();
         let rows = prompts.as_array().cloned().unwrap_or_default();
         match self.format {
-            Format::Json => document(&desk.out, &json!({ "prompts": prompts })),
-            Format::Quiet => {
-                rows.iter().try_for_each(|it| desk.out.line(&it["prompt"].to_string()))
+            OutputFormat::Json => {
+                print_json_document(&context.output, &json!({ "prompts": prompts }))
             }
-            Format::Text if rows.is_empty() => {
-                desk.out.note(&format!("no prompt waits in {}", row.session_id));
+            OutputFormat::Quiet => {
+                rows.iter().try_for_each(|it| context.output.print_line(&it["prompt"].to_string()))
+            }
+            OutputFormat::Text if rows.is_empty() => {
+                context.output.print_note(&format!("no queued prompts in {}", row.session_id));
                 Ok(())
             }
-            Format::Text => table(desk, row, &rows),
+            OutputFormat::Text => print_table(context, row, &rows),
         }
     }
 }
 
-fn table(desk: &Desk, row: &Row, prompts: &[Value]) -> Result<(), Failure> {
+fn print_table(
+    context: &CommandContext,
+    row: &SessionRow,
+    prompts: &[Value],
+) -> Result<(), CommandError> {
     let text = |it: &Value, name: &str| it[name].as_str().unwrap_or_default().to_owned();
-    let mut table = Table::new(&["PROMPT", "STATE", "SINCE", "BY", "TEXT"]);
+    let mut table = TextTable::new(&["PROMPT", "STATE", "SINCE", "BY", "TEXT"]);
     for it in prompts {
         let state = if it["held"] == true { "held" } else { "queued" };
-        table.row(vec![
-            Cell::styled(it["prompt"].to_string(), BRIGHT),
-            Cell::new(state),
-            Cell::new(shown_time(desk, &text(it, "since"))),
-            Cell::styled(one_line(&text(it, "by"), usize::MAX), DIM),
-            Cell::new(one_line(&text(it, "text"), usize::MAX)),
+        table.add_row(vec![
+            TableCell::styled(it["prompt"].to_string(), BRIGHT),
+            TableCell::new(state),
+            TableCell::new(format_time(context, &text(it, "since"))),
+            TableCell::styled(to_one_line(&text(it, "by"), usize::MAX), DIM),
+            TableCell::new(to_one_line(&text(it, "text"), usize::MAX)),
         ]);
     }
-    table.print(&desk.out)?;
+    table.print(&context.output)?;
     if prompts.iter().any(|it| it["held"] == true) {
         let id = &row.session_id;
-        desk.out.note(&format!(
-            "the daemon ended before the held ones ran; run them with `jackfield queue {id} --run`"
+        context.output.print_note(&format!(
+            "the daemon stopped before the held prompts ran; run them with `jackfield queue {id} --run`"
         ));
     }
     Ok(())
 }
 
-fn withdraw(desk: &Desk, conn: &mut Conn, row: &Row, number: u64) -> Result<(), Failure> {
-    let wait = Wait { what: "the prompt to be withdrawn", until: Until::Hub };
+fn withdraw_prompt(
+    context: &CommandContext,
+    conn: &mut HubConnection,
+    row: &SessionRow,
+    number: u64,
+) -> Result<(), CommandError> {
+    let wait =
+        ResponseWait { waited_for: "the daemon to withdraw the prompt", limit: WaitLimit::Hub };
     let params = json!({ "sessionId": row.session_id, "prompt": number });
-    conn.call(Method::ControlWithdraw.name(), &params, wait)?;
-    desk.out.note(&format!("withdrew prompt {number} of {}", row.session_id));
+    conn.call_method(Method::ControlWithdraw.name(), &params, wait)?;
+    context.output.print_note(&format!("withdrew prompt {number} of {}", row.session_id));
     Ok(())
 }
 
-/// Should the agent have to be started, it is as the caller would.
-fn release(desk: &Desk, conn: &mut Conn, row: &Row) -> Result<(), Failure> {
-    prepare_to_wake(conn, row)?;
-    let wait = Wait { what: "the prompts to be released", until: Until::Hub };
+/// Runs the held prompts. If the agent has to be restarted, it gets the caller's environment.
+fn run_held_prompts(
+    context: &CommandContext,
+    conn: &mut HubConnection,
+    row: &SessionRow,
+) -> Result<(), CommandError> {
+    prepare_agent_restart(conn, row)?;
+    let wait = ResponseWait {
+        waited_for: "the daemon to release the held prompts",
+        limit: WaitLimit::Hub,
+    };
     let params = json!({ "sessionId": row.session_id });
-    let answer = conn.call(Method::ControlRelease.name(), &params, wait)?;
+    let answer = conn.call_method(Method::ControlRelease.name(), &params, wait)?;
     let released = answer["released"].as_array().map_or(0, Vec::len);
     let id = &row.session_id;
     if released == 0 {
-        desk.out.note(&format!("no prompt is held in {id}"));
+        context.output.print_note(&format!("no held prompts in {id}"));
     } else {
-        let what = count(released, "prompt");
-        desk.out.note(&format!("released {what}; `jackfield attach {id}` follows"));
+        let prompts = format_count(released, "prompt");
+        context
+            .output
+            .print_note(&format!("running {prompts}; follow with `jackfield attach {id}`"));
     }
     Ok(())
 }

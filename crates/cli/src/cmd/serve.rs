@@ -1,26 +1,27 @@
-//! `jackfield serve`: the daemon in the foreground.
+//! `jackfield serve`: runs the daemon in the foreground.
 
 use crate::{
-    app::Desk,
+    app::CommandContext,
     env,
-    exit::Exit,
+    exit::CliExitCode,
     fleet::FleetArgs,
-    hub::{ALREADY_RUNS, EndpointAddress, not_booted, options},
-    out::Volume,
-    report::Failure,
+    hub::{ALREADY_RUNS, EndpointAddress, boot_error, default_options},
+    out::VerbosityLevel,
+    report::CommandError,
 };
 use clap::Args;
 use jackfield_agents::{find::ProgramLocations, probe::AgentSurvey};
 use jackfield_daemon::{
-    BootError, LogTarget, Options, Paths, Routes, Tenant, UNCONFINED_AGENTS_WARNING, environment,
+    BootError, DaemonOptions, ExtraRoutes, LogTarget, Paths, Tenant, UNCONFINED_AGENTS_WARNING,
+    environment,
 };
-use jackfield_web::rest::{self, Dirs, Hosted, Metrics};
+use jackfield_web::rest::{self, HostedAgents, MetricsSource, WorkDirs};
 use std::{collections::BTreeMap, path::PathBuf, str::FromStr, sync::Arc, time::Duration};
 
 /// Run the daemon in the foreground
 ///
-/// It always listens on the socket of the runtime directory. Ctrl-C stops it when the running turns
-/// are over or have been told; a second one stops it at once.
+/// It always listens on the socket in the runtime directory. Ctrl-C stops it after the running turns
+/// have ended or were canceled; a second Ctrl-C stops it at once.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield serve
@@ -29,17 +30,17 @@ use std::{collections::BTreeMap, path::PathBuf, str::FromStr, sync::Arc, time::D
   $ jackfield serve --listen http://127.0.0.1:7456 --tenants tenants.toml
   $ jackfield serve --fleet tls://n1:4222 --role host --label zone=a
   $ jackfield serve --log daemon.log -v")]
-pub(crate) struct Serve {
-    /// Listen here too: `unix:///path`, `tcp://127.0.0.1:PORT`, `http://127.0.0.1:PORT`, `https://…`
+pub(crate) struct ServeCommand {
+    /// Also listen here: `unix:///path`, `tcp://127.0.0.1:PORT`, `http://127.0.0.1:PORT`, `https://…`
     /// or `stdio://`
     #[arg(long, env = env::LISTEN, hide_env_values = true, value_name = "URL", value_delimiter = ',')]
     listen: Vec<EndpointAddress>,
 
-    /// End after so many seconds with nothing alive [default: never in the foreground]
+    /// Exit after this many idle seconds [default: never in the foreground]
     #[arg(long, env = env::IDLE_AFTER, hide_env_values = true, value_name = "SECS|never")]
     idle_after: Option<IdleAfter>,
 
-    /// Let the tenants of this file in, too, each to its own sessions
+    /// Also accept the tenants in this file, each with access to its own sessions
     #[arg(long, env = env::TENANTS, hide_env_values = true, value_name = "FILE")]
     tenants: Option<PathBuf>,
 
@@ -50,7 +51,7 @@ pub(crate) struct Serve {
     #[arg(long, env = env::LOG, hide_env_values = true, value_name = "FILE")]
     log: Option<PathBuf>,
 
-    /// Leave the terminal of whoever started us
+    /// Detach from the terminal
     #[arg(long, hide = true)]
     detached: bool,
 }
@@ -70,107 +71,107 @@ impl FromStr for IdleAfter {
             _ => text
                 .parse()
                 .map(IdleAfter::Seconds)
-                .map_err(|_| "give a number of seconds, or `never`".to_owned()),
+                .map_err(|_| "write a number of seconds, or `never`".to_owned()),
         }
     }
 }
 
-impl Serve {
-    pub(crate) fn run(self, desk: &Desk) -> Result<(), Failure> {
+impl ServeCommand {
+    pub(crate) fn run(self, context: &CommandContext) -> Result<(), CommandError> {
         if self.detached {
-            // Ctrl-C in the terminal that happened to start us is not meant for us.
-            let _leads_already = rustix::process::setsid();
+            // Ctrl-C in the terminal of the parent must not stop the daemon.
+            let _already_leader = rustix::process::setsid();
         }
-        let options = options(desk.dial.paths())?;
+        let options = default_options(context.daemon.paths())?;
         let idle_after = match self.idle_after {
             Some(IdleAfter::Seconds(seconds)) => Some(Duration::from_secs(seconds)),
             None if self.detached || options.settings.idle_after.is_some() => options.idle_after,
             Some(IdleAfter::Never) | None => None,
         };
-        let log_level = match desk.out.volume() {
-            Volume::Low => "warn",
-            Volume::Normal => "info",
-            Volume::High => "debug",
-            Volume::Full => "trace",
+        let log_level = match context.output.verbosity() {
+            VerbosityLevel::Quiet => "warn",
+            VerbosityLevel::Normal => "info",
+            VerbosityLevel::Verbose => "debug",
+            VerbosityLevel::Debug => "trace",
         };
         let log = match self.log {
             Some(path) => LogTarget::File(path),
-            // It is our stderr, too; as a file it is kept small.
+            // Stderr is the same file; as a log file its size is limited.
             None if self.detached => LogTarget::File(options.paths.log()),
             None => LogTarget::Stderr,
         };
-        let options = Options {
-            fleet: self.fleet.fleet()?,
+        let options = DaemonOptions {
+            fleet: self.fleet.into_fleet()?,
             listen: self.listen,
             tenants: self.tenants,
             idle_after,
             log,
             log_level: log_level.to_owned(),
-            routes: Some(routes(&options)),
+            routes: Some(build_routes(&options)),
             ..options
         };
         let detached = self.detached;
-        // A log on stderr has the warning already.
+        // A log on stderr already contains the warning.
         let must_warn = options.tenants.is_some() && options.log != LogTarget::Stderr;
         let served = jackfield_daemon::serve(options, |ready| {
             if must_warn {
-                desk.out.alert(&format!("warning: {UNCONFINED_AGENTS_WARNING}"));
+                context.output.print_alert(&format!("warning: {UNCONFINED_AGENTS_WARNING}"));
             }
             for address in &ready.addresses {
-                desk.out.note(&format!("listening on {address}"));
+                context.output.print_note(&format!("listening on {address}"));
             }
         });
         served.map_err(|error| {
-            let second = detached && matches!(error, BootError::AlreadyRuns { .. });
-            not_booted(error, if second { ALREADY_RUNS } else { Exit::Failed })
+            let is_second = detached && matches!(error, BootError::AlreadyRuns { .. });
+            boot_error(error, if is_second { ALREADY_RUNS } else { CliExitCode::Failed })
         })
     }
 }
 
-/// What is served over HTTP beside the protocol itself.
-fn routes(options: &Options) -> Routes {
+/// The HTTP routes apart from the protocol itself.
+fn build_routes(options: &DaemonOptions) -> ExtraRoutes {
     let (paths, settings) = (options.paths.clone(), options.settings.clone());
     let commands: BTreeMap<String, Vec<String>> = settings
         .agents
         .iter()
         .filter_map(|(name, it)| Some((name.clone(), it.command.clone()?)))
         .collect();
-    let below = |named: &Option<PathBuf>, name: &str| {
-        named.clone().unwrap_or_else(|| paths.state.join(name))
+    let directory = |configured: &Option<PathBuf>, name: &str| {
+        configured.clone().unwrap_or_else(|| paths.state.join(name))
     };
-    let dirs = Dirs {
-        projects: below(&settings.http.projects, "projects"),
-        uploads: below(&settings.http.uploads, "uploads"),
+    let dirs = WorkDirs {
+        projects: directory(&settings.http.projects, "projects"),
+        uploads: directory(&settings.http.uploads, "uploads"),
         roots: settings.http.roots.clone(),
     };
-    Routes::new(move |front| {
-        let (paths, metrics) = (paths.clone(), front.metrics);
-        rest::routes(&rest::Front {
-            hub: front.hub,
-            survey: Arc::new(move || survey(&paths)),
+    ExtraRoutes::new(move |context| {
+        let (paths, metrics) = (paths.clone(), context.metrics);
+        rest::routes(&rest::RestConfig {
+            hub: context.hub,
+            survey: Arc::new(move || survey_agents(&paths)),
             commands: commands.clone(),
-            hosted: front.hosts.map(|hosts| -> Hosted {
+            hosted_agents: context.hosts.map(|hosts| -> HostedAgents {
                 Arc::new(move || hosts.borrow().iter().flat_map(|it| it.agents.clone()).collect())
             }),
-            dirs: front.tenant.map_or_else(|| dirs.clone(), |it| dirs_of(&it, &dirs)),
-            metrics: metrics.map(|metrics| -> Metrics {
+            dirs: context.tenant.map_or_else(|| dirs.clone(), |it| tenant_dirs(&it, &dirs)),
+            metrics: metrics.map(|metrics| -> MetricsSource {
                 Arc::new(move || {
                     let metrics = metrics.clone();
-                    Box::pin(async move { metrics.page().await })
+                    Box::pin(async move { metrics.render_page().await })
                 })
             }),
         })
     })
 }
 
-/// A tenant has nothing but its roots: the first is where its projects and pictures are.
-fn dirs_of(tenant: &Tenant, all: &Dirs) -> Dirs {
-    let nowhere = || all.projects.join(&*tenant.name);
-    let first = tenant.roots.first().cloned().unwrap_or_else(nowhere);
-    Dirs { projects: first.clone(), uploads: first, roots: tenant.roots.clone() }
+/// A tenant can only use its roots: projects and uploads are in the first one.
+fn tenant_dirs(tenant: &Tenant, all: &WorkDirs) -> WorkDirs {
+    let default_dir = || all.projects.join(&*tenant.name);
+    let first = tenant.roots.first().cloned().unwrap_or_else(default_dir);
+    WorkDirs { projects: first.clone(), uploads: first, roots: tenant.roots.clone() }
 }
 
-fn survey(paths: &Paths) -> AgentSurvey {
-    let places = ProgramLocations::new(environment::ours());
-    AgentSurvey::new(jackfield_daemon::catalogue(paths), places, &paths.probes())
+fn survey_agents(paths: &Paths) -> AgentSurvey {
+    let locations = ProgramLocations::new(environment::process_env());
+    AgentSurvey::new(jackfield_daemon::load_catalog(paths), locations, &paths.probes())
 }

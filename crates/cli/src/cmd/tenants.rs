@@ -1,11 +1,11 @@
-//! `jackfield tenants`: tokens for a tenants file, and what such a file says.
+//! `jackfield tenants`: creates tokens for a tenants file, and checks the file.
 
 use crate::{
-    app::Desk,
+    app::CommandContext,
     env,
-    exit::Exit,
-    out::{Cell, Format, NAME, Table, document},
-    report::Failure,
+    exit::CliExitCode,
+    out::{NAME, OutputFormat, TableCell, TextTable, print_json_document},
+    report::CommandError,
 };
 use clap::{Args, Subcommand};
 use jackfield_daemon::{TENANT_NAME_RULE, Tenant, Tenants as File, is_tenant_name, token_hash};
@@ -13,91 +13,94 @@ use jackfield_transport::BearerToken as Secret;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// Several who share a daemon or a fleet: make a token, check the file
+/// Manage tenants: create a token, check the file
 ///
-/// `jackfield serve --tenants FILE` lets whoever shows a token of a tenant in, in that tenant's name. It
-/// sees the sessions of that tenant and no others.
+/// `jackfield serve --tenants FILE` accepts clients with the token of a tenant. They can access only
+/// the sessions of that tenant.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield tenants token acme
   $ jackfield tenants check tenants.toml
   $ jackfield serve --tenants tenants.toml --listen https://0.0.0.0:7456")]
-pub(crate) struct Tenants {
+pub(crate) struct TenantsCommand {
     #[command(subcommand)]
-    command: Command,
+    command: TenantsSubcommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
-    Token(Token),
-    Check(Check),
+enum TenantsSubcommand {
+    Token(CreateTokenCommand),
+    Check(CheckTenantsCommand),
 }
 
-/// Make a token for a tenant, and the line for its file
+/// Create a token for a tenant, and the line for the tenants file
 ///
-/// The token is printed once and kept nowhere: the file has its hash, by which nobody comes in. Another
-/// one for the same tenant is another line.
+/// The token is printed once and stored nowhere: the file contains only its hash. A tenant can have
+/// several tokens, each with its own line.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield tenants token acme
   $ jackfield tenants token acme --name ci --format json")]
-struct Token {
-    /// The tenant: 1 to 32 of `a` to `z`, digits and `-`
-    #[arg(value_parser = tenant_name)]
+struct CreateTokenCommand {
+    /// The tenant: 1 to 32 characters of `a` to `z`, digits and `-`
+    #[arg(value_parser = parse_tenant_name)]
     tenant: String,
 
-    /// Who will have it, for those who read the file
+    /// A name for the token in the file
     #[arg(long, env = env::NAME, hide_env_values = true, value_name = "NAME")]
     name: Option<String>,
 
-    /// How to print it; `quiet` prints the token alone
+    /// How to print it; `quiet` prints only the token
     #[arg(long, env = env::FORMAT, hide_env_values = true, value_enum, default_value_t)]
-    format: Format,
+    format: OutputFormat,
 }
 
-/// List the tenants of a file as they are understood, or what is wrong with it
+/// List the tenants of a file as they are parsed, or the error in it
 ///
-/// No daemon is asked. A file with a mistake ends with exit code 2.
+/// It does not use the daemon. The exit code is 2 if the file has an error.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield tenants check tenants.toml
   $ jackfield tenants check tenants.toml --format json | jq '.tenants[].tenant'")]
-struct Check {
-    /// The file
+struct CheckTenantsCommand {
+    /// The tenants file
     file: PathBuf,
 
     /// How to print the tenants; `quiet` prints their names
     #[arg(long, env = env::FORMAT, hide_env_values = true, value_enum, default_value_t)]
-    format: Format,
+    format: OutputFormat,
 }
 
-impl Tenants {
-    pub(crate) fn run(self, desk: &Desk) -> Result<(), Failure> {
+impl TenantsCommand {
+    pub(crate) fn run(self, context: &CommandContext) -> Result<(), CommandError> {
         match self.command {
-            Command::Token(it) => it.run(desk),
-            Command::Check(it) => it.run(desk),
+            TenantsSubcommand::Token(it) => it.run(context),
+            TenantsSubcommand::Check(it) => it.run(context),
         }
     }
 }
 
-impl Token {
-    fn run(self, desk: &Desk) -> Result<(), Failure> {
-        let token = Secret::random().map_err(Failure::Token)?;
+impl CreateTokenCommand {
+    fn run(self, context: &CommandContext) -> Result<(), CommandError> {
+        let token = Secret::random().map_err(CommandError::Token)?;
         let (token, hash) = (token.reveal(), token_hash(token.reveal()));
         let line = match &self.name {
             Some(name) => format!("{{ name = {}, sha256 = \"{hash}\" }}", json!(name)),
             None => format!("\"sha256:{hash}\""),
         };
         match self.format {
-            Format::Quiet => desk.out.line(token),
-            Format::Json => {
+            OutputFormat::Quiet => context.output.print_line(token),
+            OutputFormat::Json => {
                 let tenant = self.tenant;
-                document(&desk.out, &json!({ "tenant": tenant, "token": token, "line": line }))
+                print_json_document(
+                    &context.output,
+                    &json!({ "tenant": tenant, "token": token, "line": line }),
+                )
             }
-            Format::Text => {
-                desk.out.line(token)?;
-                desk.out.note(&format!(
-                    "it is kept nowhere; put its hash into the tenants file:\n\n[{}]\ntokens = [{line}]",
+            OutputFormat::Text => {
+                context.output.print_line(token)?;
+                context.output.print_note(&format!(
+                    "the token is not stored; add its hash to the tenants file:\n\n[{}]\ntokens = [{line}]",
                     self.tenant
                 ));
                 Ok(())
@@ -106,47 +109,49 @@ impl Token {
     }
 }
 
-impl Check {
-    fn run(self, desk: &Desk) -> Result<(), Failure> {
-        let file = File::open(&self.file).map_err(|error| Failure::Local {
-            what: "the tenants file cannot be used".to_owned(),
+impl CheckTenantsCommand {
+    fn run(self, context: &CommandContext) -> Result<(), CommandError> {
+        let file = File::open(&self.file).map_err(|error| CommandError::Local {
+            what: "invalid tenants file".to_owned(),
             source: Box::new(error),
-            exit: Exit::Usage,
-            hint: "`jackfield tenants token NAME` prints a tenant to begin with".to_owned(),
+            exit: CliExitCode::Usage,
+            hint: "`jackfield tenants token NAME` prints an example".to_owned(),
         })?;
         let all = file.all();
         match self.format {
-            Format::Quiet => all.iter().try_for_each(|it| desk.out.line(&it.name)),
-            Format::Json => {
-                let rows: Vec<Value> = all.iter().map(|it| json!(**it)).collect();
-                document(&desk.out, &json!({ "tenants": rows }))
+            OutputFormat::Quiet => {
+                all.iter().try_for_each(|it| context.output.print_line(&it.name))
             }
-            Format::Text => {
-                let titles = ["TENANT", "SESSIONS", "AGENTS", "EVENTS/S", "COMMANDS", "ROOTS"];
-                let mut table = Table::new(&titles);
+            OutputFormat::Json => {
+                let rows: Vec<Value> = all.iter().map(|it| json!(**it)).collect();
+                print_json_document(&context.output, &json!({ "tenants": rows }))
+            }
+            OutputFormat::Text => {
+                let headings = ["TENANT", "SESSIONS", "AGENTS", "EVENTS/S", "COMMANDS", "ROOTS"];
+                let mut table = TextTable::new(&headings);
                 for tenant in &all {
-                    table.row(cells(tenant));
+                    table.add_row(tenant_cells(tenant));
                 }
-                table.print(&desk.out)
+                table.print(&context.output)
             }
         }
     }
 }
 
-fn cells(tenant: &Tenant) -> Vec<Cell> {
-    let bound = |it: Option<String>| Cell::new(it.unwrap_or_else(|| "-".to_owned()));
+fn tenant_cells(tenant: &Tenant) -> Vec<TableCell> {
+    let optional = |it: Option<String>| TableCell::new(it.unwrap_or_else(|| "-".to_owned()));
     let roots: Vec<_> = tenant.roots.iter().map(|it| it.display().to_string()).collect();
     vec![
-        Cell::styled(tenant.name.to_string(), NAME),
-        bound(tenant.sessions.map(|it| it.to_string())),
-        bound(tenant.agents.map(|it| it.to_string())),
-        bound(tenant.events_per_second.map(|it| it.to_string())),
-        Cell::new(if tenant.commands { "any" } else { "named agents" }),
-        bound((!roots.is_empty()).then(|| roots.join(" "))),
+        TableCell::styled(tenant.name.to_string(), NAME),
+        optional(tenant.sessions.map(|it| it.to_string())),
+        optional(tenant.agents.map(|it| it.to_string())),
+        optional(tenant.events_per_second.map(|it| it.to_string())),
+        TableCell::new(if tenant.commands { "any" } else { "named agents" }),
+        optional((!roots.is_empty()).then(|| roots.join(" "))),
     ]
 }
 
-fn tenant_name(name: &str) -> Result<String, String> {
+fn parse_tenant_name(name: &str) -> Result<String, String> {
     if is_tenant_name(name) {
         return Ok(name.to_owned());
     }

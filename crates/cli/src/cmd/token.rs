@@ -1,39 +1,40 @@
-//! `jackfield token`: what a client over HTTP or TCP shows to be let in.
+//! `jackfield token`: prints or replaces the token for clients over HTTP and TCP.
 
-use crate::{app::Desk, env, report::Failure};
+use crate::{app::CommandContext, env, report::CommandError};
 use clap::Args;
 use jackfield_daemon::token;
 
-/// Print the token that lets clients in over HTTP and TCP
+/// Print the token with which clients authenticate over HTTP and TCP
 ///
-/// The daemon makes it at its first start and keeps it in the state directory, where only you can
-/// read it. Whoever has it can do all that you can do with Jackfield.
+/// The daemon creates it at its first start and stores it in the state directory, where only you can
+/// read it. A client with this token can do everything that you can do with Jackfield.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield token
   $ jackfield token --rotate
   $ curl -H \"Authorization: Bearer $(jackfield token)\" http://127.0.0.1:7456/api/sessions")]
-pub(crate) struct Token {
+pub(crate) struct TokenCommand {
     /// Replace the token, and print the new one
     ///
-    /// A running daemon takes only the new one from then on, for new connections and for each request
-    /// over HTTP. Connections that are open stay open: `jackfield daemon stop` ends them.
-    #[arg(long, env = env::ROTATE, hide_env_values = true, value_parser = env::flag())]
+    /// A running daemon then accepts only the new token, for new connections and for each HTTP request.
+    /// Open connections stay open: `jackfield daemon stop` closes them.
+    #[arg(long, env = env::ROTATE, hide_env_values = true, value_parser = env::flag_parser())]
     rotate: bool,
 }
 
-impl Token {
-    pub(crate) fn run(self, desk: &Desk) -> Result<(), Failure> {
-        desk.dial.require_operator("token")?;
-        let paths = desk.dial.paths();
+impl TokenCommand {
+    pub(crate) fn run(self, context: &CommandContext) -> Result<(), CommandError> {
+        context.daemon.require_operator("token")?;
+        let paths = context.daemon.paths();
         let token = if self.rotate { token::rotate(paths) } else { token::read(paths) };
         match token {
-            Ok(token) => desk.out.line(token.reveal()),
+            Ok(token) => context.output.print_line(token.reveal()),
             Err(error) if error.is_absent() => {
-                let hint = "there is a token once a daemon has run: `jackfield daemon start`";
-                Err(Failure::NoDaemon { hint })
+                let hint =
+                    "the daemon creates the token at its first start: `jackfield daemon start`";
+                Err(CommandError::NoDaemon { hint })
             }
-            Err(error) => Err(Failure::Token(error)),
+            Err(error) => Err(CommandError::Token(error)),
         }
     }
 }

@@ -1,106 +1,112 @@
-//! `jackfield trust`: a project's own rules count only when somebody has looked at them.
+//! `jackfield trust`: trusts the policy rules of a project.
 
 use crate::{
-    app::Desk,
+    app::CommandContext,
     env,
-    exit::Exit,
-    out::{DIM, Format, NAME, document, paint},
-    report::Failure,
+    exit::CliExitCode,
+    out::{DIM, NAME, OutputFormat, paint, print_json_document},
+    report::CommandError,
 };
 use clap::Args;
-use jackfield_daemon::rulebook::{self, PROJECT_FILE, RulesError};
+use jackfield_daemon::policy_store::{self, PROJECT_FILE, PolicyStoreError};
 use serde_json::json;
 use std::{fs, path::PathBuf};
 
-/// Let the rules in a project's .jackfield.toml count, as they stand there now
+/// Trust the rules in a project's .jackfield.toml as they are now
 ///
-/// A project comes from somewhere else, and its rules could allow anything. They mean nothing until
-/// you have trusted them, and when the file changes, the ones you trusted stay until you trust it
-/// again.
+/// The rules of a project that you did not write could allow anything. They have no effect until you
+/// trust them. When the file changes, the trusted rules stay in effect until you trust it again.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield trust
   $ jackfield trust ~/work/website
   $ jackfield trust --revoke
   $ jackfield trust --list")]
-pub(crate) struct Trust {
-    /// The folder of the project; this one if it is left out
+pub(crate) struct TrustCommand {
+    /// The folder of the project [default: the current one]
     project: Option<PathBuf>,
 
-    /// Trust it no longer
-    #[arg(long, env = env::REVOKE, hide_env_values = true, value_parser = env::flag())]
+    /// Stop trusting the project
+    #[arg(long, env = env::REVOKE, hide_env_values = true, value_parser = env::flag_parser())]
     revoke: bool,
 
-    /// List the projects that are trusted
-    #[arg(long, env = env::LIST, hide_env_values = true, value_parser = env::flag(), conflicts_with = "revoke")]
+    /// List the trusted projects
+    #[arg(long, env = env::LIST, hide_env_values = true, value_parser = env::flag_parser(), conflicts_with = "revoke")]
     list: bool,
 
     /// How to print the list
     #[arg(long, env = env::FORMAT, hide_env_values = true, value_enum, default_value_t)]
-    format: Format,
+    format: OutputFormat,
 }
 
-impl Trust {
-    pub(crate) fn run(self, desk: &Desk) -> Result<(), Failure> {
-        let paths = desk.dial.paths();
+impl TrustCommand {
+    pub(crate) fn run(self, context: &CommandContext) -> Result<(), CommandError> {
+        let paths = context.daemon.paths();
         if self.list {
-            return self.print(desk);
+            return self.print_trusted(context);
         }
-        desk.dial.require_operator("trust")?;
+        context.daemon.require_operator("trust")?;
         let named = self.project.clone().unwrap_or_else(|| PathBuf::from("."));
-        let project = fs::canonicalize(&named).map_err(|source| Failure::Local {
+        let project = fs::canonicalize(&named).map_err(|source| CommandError::Local {
             what: format!("cannot use the folder `{}`", named.display()),
             source: Box::new(source),
-            exit: Exit::Usage,
-            hint: "give the folder of a project".to_owned(),
+            exit: CliExitCode::Usage,
+            hint: "pass the folder of a project".to_owned(),
         })?;
         if self.revoke {
-            let was = rulebook::distrust(paths, &project).map_err(failure)?;
-            let word = if was { "no longer trusted" } else { "was not trusted" };
-            desk.out.note(&format!("{} {word}", project.display()));
+            let was_trusted = policy_store::distrust(paths, &project).map_err(trust_error)?;
+            let state = if was_trusted { "is no longer trusted" } else { "was not trusted" };
+            context.output.print_note(&format!("{} {state}", project.display()));
             return Ok(());
         }
-        let policy = rulebook::trust(paths, &project).map_err(failure)?;
-        desk.out.note(&format!("{} is trusted with these rules:", project.display()));
-        policy.rules.iter().try_for_each(|it| desk.out.line(&format!("  {it}")))
+        let policy = policy_store::trust(paths, &project).map_err(trust_error)?;
+        context.output.print_note(&format!("{} is trusted with these rules:", project.display()));
+        policy.rules.iter().try_for_each(|it| context.output.print_line(&format!("  {it}")))
     }
 
-    fn print(&self, desk: &Desk) -> Result<(), Failure> {
-        let trusted = rulebook::trusted(desk.dial.paths()).map_err(failure)?;
+    fn print_trusted(&self, context: &CommandContext) -> Result<(), CommandError> {
+        let trusted = policy_store::trusted(context.daemon.paths()).map_err(trust_error)?;
         let changed = |project: &PathBuf, text: &String| {
             fs::read_to_string(project.join(PROJECT_FILE)).map_or(true, |it| it != *text)
         };
         let rows: Vec<_> = trusted.iter().map(|(it, text)| (it, changed(it, text))).collect();
         match self.format {
-            Format::Json => {
+            OutputFormat::Json => {
                 let row = |it: &(&PathBuf, bool)| json!({ "project": it.0, "changed": it.1 });
-                document(&desk.out, &json!({ "trusted": rows.iter().map(row).collect::<Vec<_>>() }))
+                print_json_document(
+                    &context.output,
+                    &json!({ "trusted": rows.iter().map(row).collect::<Vec<_>>() }),
+                )
             }
-            Format::Text if rows.is_empty() => {
-                desk.out.note("no project is trusted");
+            OutputFormat::Text if rows.is_empty() => {
+                context.output.print_note("no project is trusted");
                 Ok(())
             }
-            Format::Text | Format::Quiet => rows.iter().try_for_each(|(project, changed)| {
-                let path = paint(NAME, project.display().to_string());
-                let note = "  (its file has changed since; `jackfield trust` takes the new one)";
-                let note = if *changed { paint(DIM, note.to_owned()) } else { String::new() };
-                desk.out.line(&format!("{path}{note}"))
-            }),
+            OutputFormat::Text | OutputFormat::Quiet => {
+                rows.iter().try_for_each(|(project, changed)| {
+                    let path = paint(NAME, project.display().to_string());
+                    let note =
+                        "  (the file has changed; `jackfield trust` accepts the new version)";
+                    let note = if *changed { paint(DIM, note.to_owned()) } else { String::new() };
+                    context.output.print_line(&format!("{path}{note}"))
+                })
+            }
         }
     }
 }
 
-fn failure(error: RulesError) -> Failure {
+fn trust_error(error: PolicyStoreError) -> CommandError {
     let (exit, hint) = match &error {
-        RulesError::Unreadable { .. } => {
-            (Exit::Usage, format!("rules of a project stand in `{PROJECT_FILE}` in its folder"))
-        }
-        RulesError::Flawed { .. } => (
-            Exit::Usage,
-            format!("`jackfield policy check {PROJECT_FILE}` shows each line that is wrong"),
+        PolicyStoreError::Unreadable { .. } => (
+            CliExitCode::Usage,
+            format!("the rules of a project are in `{PROJECT_FILE}` in its folder"),
         ),
-        RulesError::Unwritable { .. } => (Exit::Failed, String::new()),
+        PolicyStoreError::Invalid { .. } => (
+            CliExitCode::Usage,
+            format!("`jackfield policy check {PROJECT_FILE}` shows all errors"),
+        ),
+        PolicyStoreError::Unwritable { .. } => (CliExitCode::Failed, String::new()),
     };
-    let what = "the project is not trusted".to_owned();
-    Failure::Local { what, source: Box::new(error), exit, hint }
+    let what = "cannot change the trust of the project".to_owned();
+    CommandError::Local { what, source: Box::new(error), exit, hint }
 }

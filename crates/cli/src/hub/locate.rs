@@ -1,8 +1,8 @@
-//! Finding a daemon that runs but does not listen on the socket of this environment: the lock of the state
-//! directory says whether one runs, and where it listens.
+//! Finds a daemon that runs but does not listen on the socket of this environment. The lock file of the state
+//! directory shows whether a daemon runs and where it listens.
 
-use super::{BlockingSocket, Dial, EndpointAddress};
-use crate::report::Failure;
+use super::{BlockingSocket, DaemonConnector, EndpointAddress};
+use crate::report::CommandError;
 use jackfield_daemon::{LockHolder, find_holder};
 use jackfield_transport::dial_daemon_blocking;
 use std::{
@@ -10,53 +10,53 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A daemon that starts listens after a second at most, and one whose socket was removed creates it again
+/// How long to wait for the socket. A daemon listens within a second of its start, and creates a removed socket again
 /// within a second.
 const SOCKET_SECONDS_MAX: u64 = 5;
-/// From when on a wait is worth a word.
-const PATIENCE: Duration = Duration::from_secs(1);
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
+/// After this time the user is told what the command waits for.
+const NOTICE_DELAY: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-impl Dial {
-    /// The daemon that has the lock of the state directory, if one has it.
-    pub(crate) fn find_holder(&self) -> Result<Option<LockHolder>, Failure> {
+impl DaemonConnector {
+    /// The daemon that holds the lock of the state directory, if one does.
+    pub(crate) fn find_lock_holder(&self) -> Result<Option<LockHolder>, CommandError> {
         let path = self.paths.lock();
         find_holder(&path).map_err(|source| {
-            Failure::local(format!("cannot read the lock file `{}`", path.display()), source)
+            CommandError::local(format!("cannot read the lock file `{}`", path.display()), source)
         })
     }
 
-    /// A connection to the daemon that has the lock, where nothing listens on our own socket; `None` if no
-    /// daemon has the lock.
-    pub(super) fn connect_to_holder(&self) -> Result<Option<BlockingSocket>, Failure> {
-        let ours = self.paths.socket();
+    /// Connects to the daemon that holds the lock when nothing listens on the default socket; `None` if no daemon
+    /// holds the lock.
+    pub(super) fn dial_lock_holder(&self) -> Result<Option<BlockingSocket>, CommandError> {
+        let default_socket = self.paths.socket();
         let limit = Duration::from_secs(SOCKET_SECONDS_MAX);
-        let began = Instant::now();
-        let mut noted = false;
+        let started_at = Instant::now();
+        let mut notice_printed = false;
         loop {
-            let Some(holder) = self.find_holder()? else { return Ok(None) };
-            // Another environment of the same user can have another runtime directory.
-            let elsewhere = holder.socket.clone().filter(|it| *it != ours);
-            for path in elsewhere.into_iter().chain([ours.clone()]) {
+            let Some(holder) = self.find_lock_holder()? else { return Ok(None) };
+            // The daemon may have been started with another runtime directory.
+            let elsewhere = holder.socket.clone().filter(|it| *it != default_socket);
+            for path in elsewhere.into_iter().chain([default_socket.clone()]) {
                 match dial_daemon_blocking(&EndpointAddress::Unix(path), None) {
                     Ok(socket) => return Ok(Some(socket)),
                     Err(error) if error.is_absent() => {}
-                    Err(error) => return Err(self.unreachable(error)),
+                    Err(error) => return Err(self.dial_failure(error)),
                 }
             }
-            if limit <= began.elapsed() {
-                return Err(self.no_socket(holder));
+            if limit <= started_at.elapsed() {
+                return Err(self.no_socket_error(holder));
             }
-            if !noted && PATIENCE <= began.elapsed() {
-                noted = true;
-                self.out.note("waiting for the socket of the daemon…");
+            if !notice_printed && NOTICE_DELAY <= started_at.elapsed() {
+                notice_printed = true;
+                self.output.print_note("waiting for the daemon's socket…");
             }
-            thread::sleep(LOOK_AGAIN);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 
-    fn no_socket(&self, holder: LockHolder) -> Failure {
-        Failure::NoSocket {
+    fn no_socket_error(&self, holder: LockHolder) -> CommandError {
+        CommandError::NoSocket {
             pid: holder.pid,
             lock: self.paths.lock(),
             socket: self.paths.socket(),

@@ -1,31 +1,36 @@
-//! The client side of the control protocol: reaching a daemon, talking to it, waiting for it.
+//! The client side of the connection to the daemon: finding or starting a daemon, sending requests, reading events.
 
-mod conn;
-mod facts;
-mod hearing;
-mod hello;
-mod host;
+mod agent_choice;
+mod connection;
+mod event_decoder;
+mod event_sources;
+mod in_process;
+mod initialize;
 mod locate;
 mod operator;
-mod rows;
-mod sources;
+mod session_list;
+mod session_log;
 mod start;
 mod storage;
 
-pub(crate) use conn::{
-    Conn, Deadline, Heard, Until, Wait, answer_of, answer_within, is_answer, result_of,
+pub(crate) use agent_choice::{AgentChoice, resolve_directory, working_directory};
+pub(crate) use connection::{
+    ConnectionEvent, HubConnection, ResponseWait, TimeLimit, WaitLimit, is_response_to,
+    parse_response, send_single_request, send_single_request_within,
 };
-pub(crate) use facts::{Part, facts, facts_of, warn_if_incomplete};
-pub(crate) use hearing::{Hearing, event_of};
-pub(crate) use hello::{AgentChoice, directory, initialize, working_directory};
-pub(crate) use host::{Hosted, guard, not_booted, options, settings};
+pub(crate) use event_decoder::{EventDecoder, parse_event};
+pub(crate) use in_process::{
+    InProcessHub, boot_error, default_options, guard_command, load_settings,
+};
+pub(crate) use initialize::{ClientProtocol, initialize, initialize_client};
 pub(crate) use jackfield_transport::{BlockingSocket, EndpointAddress};
-pub(crate) use operator::check_mark;
-pub(crate) use rows::{Row, find, sessions, unique_chars};
+pub(crate) use operator::check_agent_mark;
+pub(crate) use session_list::{SessionRow, find_session, list_sessions, unique_prefix_length};
+pub(crate) use session_log::{LogRange, read_log, read_log_range, warn_if_incomplete};
 pub(crate) use start::ALREADY_RUNS;
 pub(crate) use storage::{lost_records_warning, storage_warning};
 
-use crate::{out::Out, report::Failure};
+use crate::{out::CommandOutput, report::CommandError};
 use jackfield_daemon::{LockHolder, Paths, token};
 use jackfield_protocol::acp::Method;
 use jackfield_transport::{CONNECT_TIMEOUT, DialError, dial_daemon_blocking};
@@ -35,18 +40,21 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How to reach the daemon.
+/// Finds the daemon and connects to it.
 #[derive(Debug, Clone)]
-pub(crate) struct Dial {
-    /// The one the caller named; no other is started in its place.
-    named: Option<EndpointAddress>,
+pub(crate) struct DaemonConnector {
+    /// The address given with `--socket`. If nothing listens there, no other daemon is used or started.
+    explicit_address: Option<EndpointAddress>,
     paths: Paths,
-    out: Out,
+    output: CommandOutput,
 }
 
-impl Dial {
-    pub(crate) fn new(named: Option<EndpointAddress>, out: &Out) -> Dial {
-        Dial { named, paths: Paths::from_env(), out: out.clone() }
+impl DaemonConnector {
+    pub(crate) fn new(
+        explicit_address: Option<EndpointAddress>,
+        output: &CommandOutput,
+    ) -> DaemonConnector {
+        DaemonConnector { explicit_address, paths: Paths::from_env(), output: output.clone() }
     }
 
     pub(crate) fn paths(&self) -> &Paths {
@@ -54,25 +62,25 @@ impl Dial {
     }
 
     pub(crate) fn address(&self) -> EndpointAddress {
-        self.named.clone().unwrap_or_else(|| EndpointAddress::Unix(self.paths.socket()))
+        self.explicit_address.clone().unwrap_or_else(|| EndpointAddress::Unix(self.paths.socket()))
     }
 
-    /// Whether the caller named an address.
-    pub(crate) fn is_named(&self) -> bool {
-        self.named.is_some()
+    /// Whether the caller gave an address with `--socket`.
+    pub(crate) fn has_explicit_address(&self) -> bool {
+        self.explicit_address.is_some()
     }
 
-    /// A connection to a running daemon; `None` if none runs. A daemon that has the lock of the state
-    /// directory and cannot be reached is an error.
-    pub(crate) fn running(&self) -> Result<Option<BlockingSocket>, Failure> {
-        match self.connect()? {
-            None if self.named.is_none() => self.connect_to_holder(),
+    /// Connects to the running daemon; `None` if no daemon runs. A daemon that holds the lock of the state directory
+    /// and cannot be reached is an error.
+    pub(crate) fn dial_if_running(&self) -> Result<Option<BlockingSocket>, CommandError> {
+        match self.dial_address()? {
+            None if self.explicit_address.is_none() => self.dial_lock_holder(),
             connected => Ok(connected),
         }
     }
 
-    /// A connection to the address, `None` if nothing listens there and the caller did not name it.
-    fn connect(&self) -> Result<Option<BlockingSocket>, Failure> {
+    /// Connects to the address; `None` if nothing listens there and the caller did not give it.
+    fn dial_address(&self) -> Result<Option<BlockingSocket>, CommandError> {
         let address = self.address();
         let token = match address {
             EndpointAddress::Tcp(_) => Some(token::read(&self.paths)).transpose(),
@@ -81,106 +89,119 @@ impl Dial {
         match dial_daemon_blocking(&address, token.as_ref().ok().and_then(Option::as_ref)) {
             Ok(socket) => Ok(Some(socket)),
             Err(error @ DialError::NeedsToken { .. }) => {
-                Err(token.map_or_else(Failure::Token, |_| Failure::Unreachable(error)))
+                Err(token.map_or_else(CommandError::Token, |_| CommandError::Unreachable(error)))
             }
-            Err(error) if error.is_absent() && self.named.is_none() => Ok(None),
-            Err(error) => Err(self.unreachable(error)),
+            Err(error) if error.is_absent() && self.explicit_address.is_none() => Ok(None),
+            Err(error) => Err(self.dial_failure(error)),
         }
     }
 
-    /// A daemon that has not accepted its clients for so long that no more fit in its queue hangs.
-    fn unreachable(&self, error: DialError) -> Failure {
-        if self.named.is_some() || !error.is_full() {
-            return Failure::Unreachable(error);
+    /// Reports a daemon whose accept queue is full as one that does not reply: it has stopped accepting clients.
+    fn dial_failure(&self, error: DialError) -> CommandError {
+        if self.explicit_address.is_some() || !error.is_full() {
+            return CommandError::Unreachable(error);
         }
-        let pid = self.find_holder().ok().flatten().and_then(|it| it.pid);
+        let pid = self.find_lock_holder().ok().flatten().and_then(|it| it.pid);
         let pid = pid.and_then(|it| it.try_into().ok());
-        let waited_for = "it to accept the connection".to_owned();
-        Failure::Silent { waited_for, seconds: CONNECT_TIMEOUT.as_secs(), pid }
+        let waited_for = "the daemon to accept the connection".to_owned();
+        CommandError::NoReply { waited_for, seconds: CONNECT_TIMEOUT.as_secs(), pid }
     }
 
-    /// Whether a daemon runs: it listens, or has the lock of the state directory.
+    /// Whether a daemon runs: it listens, or it holds the lock of the state directory.
     pub(crate) fn is_running(&self) -> bool {
-        let listens = match self.connect() {
+        let listens = match self.dial_address() {
             Ok(socket) => socket.is_some(),
-            Err(failure) => matches!(failure, Failure::Silent { .. }),
+            Err(error) => matches!(error, CommandError::NoReply { .. }),
         };
-        listens || (self.named.is_none() && matches!(self.find_holder(), Ok(Some(_))))
+        listens
+            || (self.explicit_address.is_none() && matches!(self.find_lock_holder(), Ok(Some(_))))
     }
 
-    /// A connection to the daemon, which is started if there is none and the caller named none.
-    pub(crate) fn open(&self) -> Result<BlockingSocket, Failure> {
+    /// Connects to the daemon. Starts one if none runs and the caller gave no address.
+    pub(crate) fn dial_or_start(&self) -> Result<BlockingSocket, CommandError> {
         let limit = Instant::now() + Duration::from_secs(STOP_SECONDS_MAX);
         loop {
-            let Some(socket) = self.running()? else { return start::start(&self.paths, &self.out) };
-            // One that is about to end still accepts connections; one that has a client stays.
-            match answer_of(&socket, Method::ControlStatus.name(), &json!({})) {
+            let Some(socket) = self.dial_if_running()? else {
+                return start::start_daemon(&self.paths, &self.output);
+            };
+            // A daemon that is about to stop still accepts connections; one that has a client does not stop when idle.
+            match send_single_request(&socket, Method::ControlStatus.name(), &json!({})) {
                 Ok(_) => return Ok(socket),
-                Err(failure) if self.named.is_some() || !is_the_end(&failure) => {
-                    return Err(failure);
+                Err(error) if self.explicit_address.is_some() || !is_stopping(&error) => {
+                    return Err(error);
                 }
-                Err(failure) if limit < Instant::now() => return Err(failure),
-                Err(_) => thread::sleep(LOOK_AGAIN),
+                Err(error) if limit < Instant::now() => return Err(error),
+                Err(_) => thread::sleep(POLL_INTERVAL),
             }
         }
     }
 
-    /// Returns when the daemon has ended that had the lock before it was asked to stop; if none had it, when
-    /// nothing listens on the address. Where a service manager listens for the daemon, only the lock shows
-    /// that it has ended.
-    pub(crate) fn wait_until_gone(&self, holder: Option<&LockHolder>) -> Result<(), Failure> {
+    /// Waits until the daemon that held the lock before it was asked to stop has exited; if none held it, until
+    /// nothing listens on the address. If a service manager owns the listening socket, only the lock shows that the
+    /// daemon has exited.
+    pub(crate) fn wait_until_stopped(
+        &self,
+        holder: Option<&LockHolder>,
+    ) -> Result<(), CommandError> {
         let limit = Instant::now() + Duration::from_secs(STOP_SECONDS_MAX);
-        let is_there = || match holder {
-            Some(holder) => Ok(self.find_holder()?.as_ref() == Some(holder)),
+        let is_running = || match holder {
+            Some(holder) => Ok(self.find_lock_holder()?.as_ref() == Some(holder)),
             None => Ok(self.is_running()),
         };
-        while is_there()? {
+        while is_running()? {
             if limit < Instant::now() {
                 let pid = holder.and_then(|it| it.pid?.try_into().ok());
-                let waited_for = "it to stop".to_owned();
-                return Err(Failure::Silent { waited_for, seconds: STOP_SECONDS_MAX, pid });
+                let waited_for = "the daemon to stop".to_owned();
+                return Err(CommandError::NoReply { waited_for, seconds: STOP_SECONDS_MAX, pid });
             }
-            thread::sleep(LOOK_AGAIN);
+            thread::sleep(POLL_INTERVAL);
         }
         Ok(())
     }
 
-    /// The pid of the daemon. A service manager can listen for it, so the lock counts more than the socket.
-    pub(crate) fn pid_of(&self, conn: &Conn) -> Option<i32> {
-        let holder = if self.named.is_some() { None } else { self.find_holder().ok().flatten() };
+    /// The pid of the daemon. A service manager can own the listening socket, so the lock takes precedence.
+    pub(crate) fn daemon_pid(&self, conn: &HubConnection) -> Option<i32> {
+        let holder = if self.explicit_address.is_some() {
+            None
+        } else {
+            self.find_lock_holder().ok().flatten()
+        };
         holder.and_then(|it| it.pid?.try_into().ok()).or_else(|| conn.peer_pid())
     }
 
-    /// The same, ready to talk about sessions.
-    pub(crate) fn talk(&self, command: &str) -> Result<Conn, Failure> {
-        let mut conn = Conn::new(self.open()?, &self.out)?;
-        greet(&mut conn, command, true)?;
+    /// Connects to the daemon, which is started if needed, and sends `initialize`.
+    pub(crate) fn connect(&self, command: &str) -> Result<HubConnection, CommandError> {
+        self.initialize_socket(self.dial_or_start()?, command)
+    }
+
+    /// Connects to the daemon if it runs, and sends `initialize`.
+    pub(crate) fn connect_if_running(
+        &self,
+        command: &str,
+    ) -> Result<Option<HubConnection>, CommandError> {
+        let socket = self.dial_if_running()?;
+        socket.map(|it| self.initialize_socket(it, command)).transpose()
+    }
+
+    fn initialize_socket(
+        &self,
+        socket: BlockingSocket,
+        command: &str,
+    ) -> Result<HubConnection, CommandError> {
+        let mut conn = HubConnection::new(socket, &self.output)?;
+        initialize_client(&mut conn, command, ClientProtocol::WithHubEvents)?;
         Ok(conn)
     }
-
-    /// The same with a running daemon only.
-    pub(crate) fn talk_if_running(&self, command: &str) -> Result<Option<Conn>, Failure> {
-        let Some(socket) = self.running()? else { return Ok(None) };
-        let mut conn = Conn::new(socket, &self.out)?;
-        greet(&mut conn, command, true)?;
-        Ok(Some(conn))
-    }
 }
 
-/// Running turns get two seconds to end, agents a few more.
+/// The longest that a daemon may take to stop: running turns get two seconds, agents a few more.
 pub(crate) const STOP_SECONDS_MAX: u64 = 20;
-const LOOK_AGAIN: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-fn is_the_end(failure: &Failure) -> bool {
-    match failure {
-        Failure::HubGone { .. } => true,
-        Failure::Answer(answer) => answer.name() == "stopping",
+fn is_stopping(error: &CommandError) -> bool {
+    match error {
+        CommandError::ConnectionClosed { .. } => true,
+        CommandError::Response(response) => response.error_name() == "stopping",
         _ => false,
     }
-}
-
-/// `initialize` on a connection without an agent: the hub answers by itself.
-pub(crate) fn greet(conn: &mut Conn, command: &str, aware: bool) -> Result<(), Failure> {
-    let wait = Wait { what: "the daemon to answer", until: Until::Hub };
-    initialize(conn, command, aware, wait).map(drop)
 }

@@ -1,7 +1,7 @@
-//! Starting a daemon in the background, and waiting until it listens.
+//! Starts a daemon in the background and waits until it listens.
 
-use super::conn::peer_pid;
-use crate::{env, exit::Exit, out::Out, report::Failure};
+use super::connection::peer_pid;
+use crate::{env, exit::CliExitCode, out::CommandOutput, report::CommandError};
 use jackfield_daemon::{Paths, limit_log};
 use jackfield_private_files as private_files;
 use jackfield_transport::{BlockingSocket, DialError, EndpointAddress, dial_until_ready};
@@ -13,107 +13,120 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A journal of ten thousand sessions is open in one second.
+/// How long a daemon may take to listen. Opening a journal with ten thousand sessions takes one second.
 const START_MAX: Duration = Duration::from_secs(5);
-/// From when on it is worth a word.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// What a detached daemon says when another one holds the lock.
-pub(crate) const ALREADY_RUNS: Exit = Exit::Unreachable;
-/// How long to wait for that other one before trying again.
-const TRY_AGAIN: Duration = Duration::from_millis(100);
-const SAID_BYTES_MAX: u64 = 16 * 1024;
+/// After this time the user is told what the command waits for.
+const NOTICE_DELAY: Duration = Duration::from_secs(1);
+/// The exit code of a detached daemon when another one holds the lock.
+pub(crate) const ALREADY_RUNS: CliExitCode = CliExitCode::Unreachable;
+/// How long to wait for the other daemon before starting one again.
+const RETRY_DELAY: Duration = Duration::from_millis(100);
+const LOG_BYTES_MAX: u64 = 16 * 1024;
 
 /// Starts `jackfield serve` detached from this terminal and connects to it.
-pub(super) fn start(paths: &Paths, out: &Out) -> Result<BlockingSocket, Failure> {
+pub(super) fn start_daemon(
+    paths: &Paths,
+    output: &CommandOutput,
+) -> Result<BlockingSocket, CommandError> {
     let log = paths.log();
-    let failed = |why: String, said| Failure::NotStarted { why, said, log: log.clone() };
-    let (child, from) = spawn(paths).map_err(|error| failed(error.to_string(), Vec::new()))?;
+    let failed =
+        |why: String, log_lines| CommandError::NotStarted { why, log_lines, log: log.clone() };
+    let (child, log_start) =
+        spawn_daemon(paths).map_err(|error| failed(error.to_string(), Vec::new()))?;
     let now = Instant::now();
-    let mut watch = Watch { child, spawned: now, began: now, told: false, paths, out };
+    let mut daemon = StartingDaemon {
+        child,
+        spawned_at: now,
+        started_at: now,
+        notice_printed: false,
+        paths,
+        output,
+    };
     let address = EndpointAddress::Unix(paths.socket());
-    let dialled = dial_until_ready(&address, None, START_MAX, || watch.check());
-    let socket = dialled.map_err(|error| {
+    let dialed = dial_until_ready(&address, None, START_MAX, || daemon.check_progress());
+    let socket = dialed.map_err(|error| {
         let why = match error {
             DialError::NotStarted { why, .. } => why,
             other => other.to_string(),
         };
-        failed(why, said(&log, from))
+        failed(why, read_log_lines(&log, log_start))
     })?;
-    watch.leave(&socket);
+    daemon.stop_if_redundant(&socket);
     Ok(socket)
 }
 
-/// The daemon while it comes up.
-struct Watch<'a> {
+/// A daemon that does not listen yet.
+struct StartingDaemon<'a> {
     child: Child,
-    spawned: Instant,
-    began: Instant,
-    told: bool,
+    spawned_at: Instant,
+    started_at: Instant,
+    notice_printed: bool,
     paths: &'a Paths,
-    out: &'a Out,
+    output: &'a CommandOutput,
 }
 
-impl Watch<'_> {
-    /// Another daemon was faster than ours: ours must not come up when that one has long gone.
-    fn leave(mut self, socket: &BlockingSocket) {
-        let ours = i32::try_from(self.child.id()).ok();
-        if peer_pid(socket).is_some_and(|it| Some(it) != ours) {
-            // Both fail only if it has ended already.
-            let _ended = self.child.kill();
+impl StartingDaemon<'_> {
+    /// Kills the child if another daemon answered first: it must not start when the other one has exited.
+    fn stop_if_redundant(mut self, socket: &BlockingSocket) {
+        let child_pid = i32::try_from(self.child.id()).ok();
+        if peer_pid(socket).is_some_and(|it| Some(it) != child_pid) {
+            // Both fail only if it has exited already.
+            let _killed = self.child.kill();
             let _reaped = self.child.wait();
         }
     }
 
-    /// An error if it makes no sense to wait any longer.
-    fn check(&mut self) -> Result<(), String> {
-        if !self.told && PATIENCE < self.began.elapsed() {
-            self.told = true;
-            self.out.note("waiting for the daemon to start…");
+    /// Returns an error if waiting any longer is pointless.
+    fn check_progress(&mut self) -> Result<(), String> {
+        if !self.notice_printed && NOTICE_DELAY < self.started_at.elapsed() {
+            self.notice_printed = true;
+            self.output.print_note("waiting for the daemon to start…");
         }
         let status = self.child.try_wait().map_err(|error| error.to_string())?;
         match status {
             None => Ok(()),
-            // Another one is coming up, and will answer; or going down, and then we try again.
+            // Another daemon holds the lock: it is starting and will answer, or stopping, and then this retries.
             Some(status) if status.code() == Some(i32::from(ALREADY_RUNS as u8)) => {
-                if TRY_AGAIN < self.spawned.elapsed() {
-                    self.spawned = Instant::now();
-                    (self.child, _) = spawn(self.paths).map_err(|error| error.to_string())?;
+                if RETRY_DELAY < self.spawned_at.elapsed() {
+                    self.spawned_at = Instant::now();
+                    (self.child, _) =
+                        spawn_daemon(self.paths).map_err(|error| error.to_string())?;
                 }
                 Ok(())
             }
-            Some(status) => Err(format!("it ended at once: {status}")),
+            Some(status) => Err(format!("it exited at once: {status}")),
         }
     }
 }
 
-/// Returns the child, and where in the log it begins to write.
-fn spawn(paths: &Paths) -> io::Result<(Child, u64)> {
+/// Returns the child, and the size of the log file before the child writes to it.
+fn spawn_daemon(paths: &Paths) -> io::Result<(Child, u64)> {
     private_files::create_dir(&paths.state)?;
     let log = paths.log();
     limit_log(&log)?;
     let stderr = private_files::open_file(&log, OpenOptions::new().create(true).append(true))?;
-    let from = stderr.metadata()?.len();
+    let log_start = stderr.metadata()?.len();
     let child = Command::new(std::env::current_exe()?)
         .args(["serve", "--detached"])
-        // Its log is where everyone looks for it, whatever the caller's variables say.
+        // A started daemon always logs to the default file.
         .env_remove(env::LOG)
-        // It is not the service that this command may belong to.
+        // It does not belong to the systemd unit of this command.
         .env_remove("NOTIFY_SOCKET")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(stderr)
-        // It must not keep a directory busy that somebody wants to remove.
+        // It must not keep the caller's directory in use.
         .current_dir("/")
         .spawn()?;
-    Ok((child, from))
+    Ok((child, log_start))
 }
 
-/// What the daemon wrote since it was started.
-fn said(log: &Path, from: u64) -> Vec<String> {
+/// The lines that the daemon has logged since it was started.
+fn read_log_lines(log: &Path, start: u64) -> Vec<String> {
     let read = || -> io::Result<String> {
         let mut file = File::open(log)?;
         let end = file.metadata()?.len();
-        file.seek(SeekFrom::Start(from.max(end.saturating_sub(SAID_BYTES_MAX))))?;
+        file.seek(SeekFrom::Start(start.max(end.saturating_sub(LOG_BYTES_MAX))))?;
         let mut text = Vec::new();
         file.read_to_end(&mut text)?;
         Ok(String::from_utf8_lossy(&text).into_owned())

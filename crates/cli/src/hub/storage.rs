@@ -1,19 +1,20 @@
-//! What the daemon says of its storage, in a sentence for people.
+//! Warnings about the daemon's storage.
 
-use crate::out::{Out, count};
+use crate::out::{CommandOutput, format_count};
 use jackfield_protocol::Frame;
 use serde_json::Value;
 
-/// What is wrong with the storage and the way out; `None` if nothing is.
+/// Describes the storage problem and how to solve it; `None` if there is none.
 pub(crate) fn storage_warning(storage: &Value) -> Option<String> {
     let text = |name: &str| storage[name].as_str().unwrap_or_default();
     if storage["ok"] == false {
-        let waits = storage["unwrittenEvents"].as_u64().and_then(|it| usize::try_from(it).ok());
-        let waits = waits.map(|it| format!(", {} not written yet", count(it, "event")));
+        let unwritten = storage["unwrittenEvents"].as_u64().and_then(|it| usize::try_from(it).ok());
+        let unwritten =
+            unwritten.map(|it| format!(", {} not written yet", format_count(it, "event")));
         return Some(format!(
             "the journal cannot be written: {}{} (since {}): {}",
             text("problem"),
-            waits.unwrap_or_default(),
+            unwritten.unwrap_or_default(),
             text("since"),
             text("wayOut"),
         ));
@@ -21,19 +22,19 @@ pub(crate) fn storage_warning(storage: &Value) -> Option<String> {
     storage["lostRecords"].as_u64().map(lost_records_warning)
 }
 
-/// Prints a `_jackfield/storage` notice: the journal cannot be written, or can be again.
-pub(super) fn show_storage(out: &Out, notice: &Frame) {
+/// Prints a `_jackfield/storage` notification: writing to the journal fails, or works again.
+pub(super) fn print_storage_notice(output: &CommandOutput, notice: &Frame) {
     let state: Value =
         serde_json::from_str(notice.params().unwrap_or_default()).unwrap_or_default();
     match storage_warning(&state).filter(|_| state["ok"] == false) {
-        Some(warning) => out.alert(&format!("warning: {warning}")),
-        None => out.note("the journal can be written again"),
+        Some(warning) => output.print_alert(&format!("warning: {warning}")),
+        None => output.print_note("the journal can be written again"),
     }
 }
 
-/// What acknowledged records are missing, and why that may be.
+/// Reports missing acknowledged records and the possible causes.
 pub(crate) fn lost_records_warning(records: u64) -> String {
-    let records = count(usize::try_from(records).unwrap_or(usize::MAX), "record");
+    let records = format_count(usize::try_from(records).unwrap_or(usize::MAX), "record");
     format!(
         "the journal lacks {records} at its end that were acknowledged before this start: its WAL file was removed or \
          cut, an older copy was put in its place, or the power failed"
@@ -46,7 +47,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn trouble_is_one_sentence_with_the_way_out() {
+    fn storage_problem_is_one_sentence_with_its_solution() {
         assert_eq!(storage_warning(&json!({ "ok": true })), None);
         assert_eq!(storage_warning(&Value::Null), None, "an older daemon");
         let failing = json!({

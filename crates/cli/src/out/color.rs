@@ -1,4 +1,4 @@
-//! The few colors there are, each with one meaning. Everything reads the same without them.
+//! The styles of the output, each with one meaning. No information depends on color.
 
 use anstyle::{AnsiColor, Style};
 use jackfield_protocol::visible;
@@ -7,9 +7,9 @@ use std::fmt::Display;
 pub(crate) const DONE: Style = AnsiColor::Green.on_default();
 pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default();
 pub(crate) const ALERT: Style = AnsiColor::Red.on_default().bold();
-/// Names of things, and hints.
+/// Names and hints.
 pub(crate) const NAME: Style = AnsiColor::Cyan.on_default();
-/// What need not be read.
+/// Secondary information.
 pub(crate) const DIM: Style = Style::new().dimmed();
 pub(crate) const BRIGHT: Style = Style::new().bold();
 
@@ -17,21 +17,22 @@ pub(crate) const BRIGHT: Style = Style::new().bold();
 const SEQUENCES: &[&str] =
     &["\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[36m"];
 
-/// A line with nothing in it that a terminal obeys but our own colors.
-pub(crate) fn keep_colors(line: &str) -> String {
-    let mut kept = String::with_capacity(line.len());
+/// Escapes every control character in a line except the sequences of [`paint`].
+pub(crate) fn escape_except_colors(line: &str) -> String {
+    let mut escaped = String::with_capacity(line.len());
     let mut rest = line;
     while let Some(at) = rest.find('\x1b') {
-        kept.push_str(&visible::prose(&rest[..at]));
-        let ours = SEQUENCES.iter().find(|it| rest[at..].starts_with(**it));
-        let sequence = ours.map_or(&rest[at..=at], |it| it);
-        kept.push_str(&if ours.is_some() { sequence.into() } else { visible::prose(sequence) });
+        escaped.push_str(&visible::prose(&rest[..at]));
+        let known = SEQUENCES.iter().find(|it| rest[at..].starts_with(**it));
+        let sequence = known.map_or(&rest[at..=at], |it| it);
+        escaped.push_str(&if known.is_some() { sequence.into() } else { visible::prose(sequence) });
         rest = &rest[at + sequence.len()..];
     }
-    kept.push_str(&visible::prose(rest));
-    kept
+    escaped.push_str(&visible::prose(rest));
+    escaped
 }
 
+/// Text in a style.
 pub(crate) fn paint(style: Style, text: impl Display) -> String {
     format!("{style}{text}{style:#}")
 }
@@ -41,12 +42,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_color_of_ours_is_kept_and_nothing_else_is_obeyed() {
+    fn only_known_color_sequences_are_kept() {
         for style in [DONE, WARNING, ALERT, NAME, DIM, BRIGHT] {
             let painted = paint(style, "text");
-            assert_eq!(keep_colors(&painted), painted);
+            assert_eq!(escape_except_colors(&painted), painted);
         }
         let line = paint(DIM, "a\x1b]52;c;cm0=\x07\x1b[2J\x1b[8mb\u{202e}");
-        assert_eq!(keep_colors(&line), paint(DIM, r"a\x1b]52;c;cm0=\x07\x1b[2J\x1b[8mb\u{202e}"),);
+        assert_eq!(
+            escape_except_colors(&line),
+            paint(DIM, r"a\x1b]52;c;cm0=\x07\x1b[2J\x1b[8mb\u{202e}"),
+        );
     }
 }

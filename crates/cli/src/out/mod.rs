@@ -1,237 +1,239 @@
-//! The only place that prints: data on stdout, everything else on stderr.
+//! All printing: data on stdout, everything else on stderr.
 
 mod color;
 mod json;
-mod retold;
 mod table;
-mod text;
 mod time;
+mod transcript;
+mod view_printer;
 
-use color::keep_colors;
+use color::escape_except_colors;
 pub(crate) use color::{ALERT, BRIGHT, DIM, DONE, NAME, WARNING, paint};
-pub(crate) use json::document;
-pub(crate) use retold::{Retold, Telling};
-pub(crate) use table::{Cell, Table};
-pub(crate) use text::{Side, Transcript};
-pub(crate) use time::{ago, now_ms, parse_rfc3339, rfc3339_now};
+pub(crate) use json::print_json_document;
+pub(crate) use table::{TableCell, TextTable};
+pub(crate) use time::{format_age, now_ms, parse_rfc3339, rfc3339_now};
+pub(crate) use transcript::{NoteDestination, TranscriptPrinter};
+pub(crate) use view_printer::{ConversationFormat, ViewPrinter};
 
-use crate::{exit::Exit, report::Failure};
+use crate::{exit::CliExitCode, report::CommandError};
 use anstream::{AutoStream, ColorChoice};
 use clap::ValueEnum;
 use jackfield_protocol::visible;
 use rustix::termios::{QueueSelector, tcflush};
 use std::{
     borrow::Cow,
-    cell::Cell as State,
+    cell::Cell,
     io::{self, IsTerminal as _, Write as _},
     rc::Rc,
 };
 
-/// How to print what a command has to say.
+/// How to print the result of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum Format {
-    /// For people
+pub(crate) enum OutputFormat {
+    /// Human-readable
     #[default]
     Text,
-    /// For programs: ACP messages, one a line; lists and checks as one JSON document
+    /// Machine-readable: one JSON document, or ACP messages, one per line
     Json,
-    /// Nothing but the essence: the final text, the ids
+    /// Only the final text, or ids
     Quiet,
 }
 
 /// When to use color.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum Color {
-    // On a terminal, unless `NO_COLOR` is set. No help of its own: it would make every help longer.
+pub(crate) enum ColorMode {
+    // On a terminal, unless `NO_COLOR` is set. A doc comment here would make the help of every command longer.
     #[default]
     Auto,
     Always,
     Never,
 }
 
-/// Both streams and how talkative to be. Clones print to the same places.
+/// Stdout and stderr, and how they are used. Clones share their state.
 #[derive(Debug, Clone)]
-pub(crate) struct Out(Rc<Settings>);
+pub(crate) struct CommandOutput(Rc<OutputSettings>);
 
-/// How much to tell people.
+/// How many messages are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Volume {
-    Low,
+pub(crate) enum VerbosityLevel {
+    Quiet,
     Normal,
-    High,
-    Full,
+    Verbose,
+    Debug,
 }
 
 #[derive(Debug)]
-struct Settings {
+struct OutputSettings {
     color: ColorChoice,
-    volume: Volume,
+    verbosity: VerbosityLevel,
     stdout_is_terminal: bool,
     stderr_is_terminal: bool,
-    /// What stands on stdout does not end with a newline.
-    open_line: State<bool>,
+    /// Whether the last output on stdout did not end with a newline.
+    has_open_line: Cell<bool>,
 }
 
-impl Out {
-    pub(crate) fn new(color: Color, quiet: bool, verbose: u8) -> Out {
+impl CommandOutput {
+    pub(crate) fn new(color: ColorMode, quiet: bool, verbose: u8) -> CommandOutput {
         let color = match color {
-            Color::Auto => ColorChoice::Auto,
-            Color::Always => ColorChoice::Always,
-            Color::Never => ColorChoice::Never,
+            ColorMode::Auto => ColorChoice::Auto,
+            ColorMode::Always => ColorChoice::Always,
+            ColorMode::Never => ColorChoice::Never,
         };
-        Out(Rc::new(Settings {
+        CommandOutput(Rc::new(OutputSettings {
             color,
-            volume: match (quiet, verbose) {
-                (true, _) => Volume::Low,
-                (false, 0) => Volume::Normal,
-                (false, 1) => Volume::High,
-                (false, _) => Volume::Full,
+            verbosity: match (quiet, verbose) {
+                (true, _) => VerbosityLevel::Quiet,
+                (false, 0) => VerbosityLevel::Normal,
+                (false, 1) => VerbosityLevel::Verbose,
+                (false, _) => VerbosityLevel::Debug,
             },
             stdout_is_terminal: io::stdout().is_terminal(),
             stderr_is_terminal: io::stderr().is_terminal(),
-            open_line: State::new(false),
+            has_open_line: Cell::new(false),
         }))
     }
 
-    /// What clap has to say: help and version are data, the rest is wrong usage.
-    pub(crate) fn usage(error: &clap::Error) -> Exit {
-        let _unheard = error.print();
-        if error.use_stderr() { Exit::Usage } else { Exit::Ok }
+    /// Prints clap's message: help and version are data, everything else is a usage error.
+    pub(crate) fn print_usage(error: &clap::Error) -> CliExitCode {
+        let _stream_closed = error.print();
+        if error.use_stderr() { CliExitCode::Usage } else { CliExitCode::Ok }
     }
 
-    pub(crate) fn volume(&self) -> Volume {
-        self.0.volume
+    pub(crate) fn verbosity(&self) -> VerbosityLevel {
+        self.0.verbosity
     }
 
     pub(crate) fn is_verbose(&self) -> bool {
-        Volume::High <= self.0.volume
+        VerbosityLevel::Verbose <= self.0.verbosity
     }
 
     fn is_quiet(&self) -> bool {
-        self.0.volume == Volume::Low
+        self.0.verbosity == VerbosityLevel::Quiet
     }
 
-    /// Whether a person looks at what stands on stdout.
-    pub(crate) fn has_reader(&self) -> bool {
+    /// Whether stdout is a terminal.
+    pub(crate) fn is_terminal(&self) -> bool {
         self.0.stdout_is_terminal
     }
 
-    /// Whether a person can be asked something: there is a screen for the question and a keyboard.
-    pub(crate) fn can_ask(&self) -> bool {
+    /// Whether the user can be asked: stdin and stderr are terminals.
+    pub(crate) fn can_prompt_user(&self) -> bool {
         self.0.stderr_is_terminal && io::stdin().is_terminal()
     }
 
-    /// Columns that fit on the terminal, if stdout is one.
+    /// The columns of the terminal, if stdout is one.
     pub(crate) fn width(&self) -> Option<usize> {
         let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
         (self.0.stdout_is_terminal && 0 < size.ws_col).then(|| usize::from(size.ws_col))
     }
 
-    /// A piece of text, whoever wrote it.
-    pub(crate) fn data(&self, text: &str) -> Result<(), Failure> {
-        self.write(&clean(text))
+    /// Prints text to stdout with its control characters escaped.
+    pub(crate) fn print_text(&self, text: &str) -> Result<(), CommandError> {
+        self.write(&escape_control_chars(text))
     }
 
-    /// JSON or a file for programs: every byte of it, but on a terminal as escapes of JSON where that matters.
-    pub(crate) fn exact(&self, text: &str) -> Result<(), Failure> {
-        let is_shown = self.0.stdout_is_terminal;
-        self.write(&if is_shown { visible::json(text) } else { Cow::Borrowed(text) })
+    /// Prints JSON or a file to stdout unchanged; on a terminal, control characters become JSON escapes.
+    pub(crate) fn print_raw(&self, text: &str) -> Result<(), CommandError> {
+        let is_terminal = self.0.stdout_is_terminal;
+        self.write(&if is_terminal { visible::json(text) } else { Cow::Borrowed(text) })
     }
 
-    fn write(&self, text: &str) -> Result<(), Failure> {
+    fn write(&self, text: &str) -> Result<(), CommandError> {
         if text.is_empty() {
             return Ok(());
         }
-        self.0.open_line.set(!text.ends_with('\n'));
+        self.0.has_open_line.set(!text.ends_with('\n'));
         let mut stdout = io::stdout().lock();
         let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
-        written.map_err(Failure::from_stdout)
+        written.map_err(CommandError::from_stdout)
     }
 
-    /// Ends the line on stdout if one is open.
-    pub(crate) fn end_line(&self) -> Result<(), Failure> {
-        if self.0.open_line.get() { self.data("\n") } else { Ok(()) }
+    /// Ends the current line on stdout, if it has text.
+    pub(crate) fn end_line(&self) -> Result<(), CommandError> {
+        if self.0.has_open_line.get() { self.print_text("\n") } else { Ok(()) }
     }
 
-    /// A line of data that we styled ourselves; what is in it of others is made visible here.
-    pub(crate) fn line(&self, line: &str) -> Result<(), Failure> {
+    /// Prints a styled line to stdout. Control characters in it are escaped.
+    pub(crate) fn print_line(&self, line: &str) -> Result<(), CommandError> {
         self.end_line()?;
         let mut stdout = AutoStream::new(io::stdout().lock(), self.0.color);
-        let written = writeln!(stdout, "{}", keep_colors(line)).and_then(|()| stdout.flush());
-        written.map_err(Failure::from_stdout)
+        let written =
+            writeln!(stdout, "{}", escape_except_colors(line)).and_then(|()| stdout.flush());
+        written.map_err(CommandError::from_stdout)
     }
 
-    /// A line for people, unless they want none.
-    pub(crate) fn note(&self, line: &str) {
+    /// Prints a line to stderr, unless `--quiet` is set.
+    pub(crate) fn print_note(&self, line: &str) {
         if !self.is_quiet() {
-            self.alert(line);
+            self.print_alert(line);
         }
     }
 
-    /// A line for people in any case.
-    pub(crate) fn alert(&self, line: &str) {
-        self.make_room();
+    /// Prints a line to stderr, even with `--quiet`.
+    pub(crate) fn print_alert(&self, line: &str) {
+        self.end_line_on_shared_terminal();
         let mut stderr = AutoStream::new(io::stderr().lock(), self.0.color);
-        // Nobody is left to tell that stderr is gone.
-        let _unheard = writeln!(stderr, "{}", keep_colors(line));
+        // If stderr is closed, there is no place to report that.
+        let _stream_closed = writeln!(stderr, "{}", escape_except_colors(line));
     }
 
-    /// A question: the answer is typed on the same line. What was typed before it is shown is discarded.
-    pub(crate) fn question(&self, text: &str) {
+    /// Prints a question whose answer is typed on the same line. Earlier input is discarded.
+    pub(crate) fn print_question(&self, text: &str) {
         if io::stdin().is_terminal() {
-            // A terminal that cannot discard it has hung up: then nothing is typed at all.
-            let _hung_up = tcflush(io::stdin(), QueueSelector::IFlush);
+            // This fails only if the terminal is gone, and then no input follows.
+            let _terminal_gone = tcflush(io::stdin(), QueueSelector::IFlush);
         }
-        self.prompt(text);
+        self.print_prompt(text);
     }
 
-    /// The place where the next line is typed.
-    pub(crate) fn prompt(&self, text: &str) {
-        self.make_room();
+    /// Prints the prompt for the next line.
+    pub(crate) fn print_prompt(&self, text: &str) {
+        self.end_line_on_shared_terminal();
         let mut stderr = AutoStream::new(io::stderr().lock(), self.0.color);
-        // What is typed on a terminal ends the line; what comes out of a pipe is not seen.
+        // On a terminal, the typed line ends the line; input from a pipe is not echoed.
         let end = if io::stdin().is_terminal() { ' ' } else { '\n' };
-        let _unheard = write!(stderr, "{}{end}", keep_colors(text)).and_then(|()| stderr.flush());
+        let _stream_closed =
+            write!(stderr, "{}{end}", escape_except_colors(text)).and_then(|()| stderr.flush());
     }
 
-    /// On one screen, a note starts on a line of its own.
-    fn make_room(&self) {
+    /// Ends the line on stdout if stderr prints to the same terminal.
+    fn end_line_on_shared_terminal(&self) {
         if self.0.stdout_is_terminal && self.0.stderr_is_terminal {
-            let _unheard = self.end_line();
+            let _stream_closed = self.end_line();
         }
     }
 }
 
-/// Text of others that cannot repaint the screen.
-pub(crate) fn clean(text: &str) -> Cow<'_, str> {
+/// Escapes control characters, so that text cannot control the terminal.
+pub(crate) fn escape_control_chars(text: &str) -> Cow<'_, str> {
     visible::prose(text)
 }
 
 /// `1 agent`, `2 agents`.
-pub(crate) fn count(number: usize, what: &str) -> String {
-    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+pub(crate) fn format_count(number: usize, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
 /// `event 4`, `events 4 to 6`.
-pub(crate) fn events_between(first: u64, last: u64) -> String {
+pub(crate) fn format_event_range(first: u64, last: u64) -> String {
     if first == last { format!("event {first}") } else { format!("events {first} to {last}") }
 }
 
-/// The text itself, without colors.
-pub(crate) fn plain(text: &str) -> String {
+/// Text without color sequences.
+pub(crate) fn strip_colors(text: &str) -> String {
     anstream::adapter::strip_str(text).to_string()
 }
 
-/// The same on one line, without colors, and no longer than `chars_max`.
-pub(crate) fn one_line(text: &str, chars_max: usize) -> String {
-    let line = plain(text);
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let line = clean(&words.join(" ")).into_owned();
+/// Text on one line, without color sequences, cut to `chars_max` characters.
+pub(crate) fn to_one_line(text: &str, chars_max: usize) -> String {
+    let line = strip_colors(text);
+    let parts: Vec<&str> = line.split_whitespace().collect();
+    let line = escape_control_chars(&parts.join(" ")).into_owned();
     if line.chars().count() <= chars_max {
         return line;
     }
-    let kept: String = line.chars().take(chars_max.saturating_sub(1)).collect();
-    format!("{}…", kept.trim_end())
+    let start: String = line.chars().take(chars_max.saturating_sub(1)).collect();
+    format!("{}…", start.trim_end())
 }
 
 #[cfg(test)]
@@ -239,8 +241,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_title_is_one_short_line() {
-        assert_eq!(one_line(" run\n  \u{1b}[1mcargo\u{1b}[0m \ttest ", 80), "run cargo test");
-        assert_eq!(one_line("0123456789", 6), "01234…");
+    fn text_is_joined_to_one_line_and_cut() {
+        assert_eq!(to_one_line(" run\n  \u{1b}[1mcargo\u{1b}[0m \ttest ", 80), "run cargo test");
+        assert_eq!(to_one_line("0123456789", 6), "01234…");
     }
 }

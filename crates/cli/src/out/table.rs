@@ -1,76 +1,77 @@
-//! Tables without borders: left-aligned, headings in capitals, cut only on a terminal.
+//! Tables without borders: left-aligned, headings in capitals, truncated only on a terminal.
 
-use super::{Out, one_line, paint};
-use crate::report::Failure;
+use super::{CommandOutput, paint, to_one_line};
+use crate::report::CommandError;
 use anstyle::Style;
 
-/// One field of a row.
+/// One cell of a table.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Cell {
+pub(crate) struct TableCell {
     text: String,
     style: Style,
 }
 
-impl Cell {
-    pub(crate) fn new(text: impl Into<String>) -> Cell {
-        Cell { text: text.into(), style: Style::new() }
+impl TableCell {
+    pub(crate) fn new(text: impl Into<String>) -> TableCell {
+        TableCell { text: text.into(), style: Style::new() }
     }
 
-    pub(crate) fn styled(text: impl Into<String>, style: Style) -> Cell {
-        Cell { text: text.into(), style }
+    pub(crate) fn styled(text: impl Into<String>, style: Style) -> TableCell {
+        TableCell { text: text.into(), style }
     }
 }
 
 #[derive(Debug)]
-pub(crate) struct Table {
+pub(crate) struct TextTable {
     headings: Vec<&'static str>,
-    rows: Vec<Vec<Cell>>,
+    rows: Vec<Vec<TableCell>>,
 }
 
-impl Table {
-    pub(crate) fn new(headings: &[&'static str]) -> Table {
-        Table { headings: headings.to_vec(), rows: Vec::new() }
+impl TextTable {
+    pub(crate) fn new(headings: &[&'static str]) -> TextTable {
+        TextTable { headings: headings.to_vec(), rows: Vec::new() }
     }
 
-    pub(crate) fn row(&mut self, cells: Vec<Cell>) {
-        assert_eq!(cells.len(), self.headings.len(), "a cell for each heading");
+    pub(crate) fn add_row(&mut self, cells: Vec<TableCell>) {
+        assert_eq!(cells.len(), self.headings.len(), "a row has a cell for each heading");
         self.rows.push(cells);
     }
 
-    pub(crate) fn print(&self, out: &Out) -> Result<(), Failure> {
-        for line in self.lines(out.width()) {
-            out.line(&line)?;
+    pub(crate) fn print(&self, output: &CommandOutput) -> Result<(), CommandError> {
+        for line in self.lines(output.width()) {
+            output.print_line(&line)?;
         }
         Ok(())
     }
 
-    /// The last column takes what is left of `width`; the others are as wide as they must be.
+    /// The last column gets the rest of `width`; the others are as wide as their longest cell.
     fn lines(&self, width: Option<usize>) -> Vec<String> {
-        let widths: Vec<usize> = (0..self.headings.len()).map(|it| self.width_of(it)).collect();
-        let before: usize = widths.iter().rev().skip(1).map(|it| it + GAP).sum();
-        let room = width.map_or(usize::MAX, |it| it.saturating_sub(before).max(ROOM_MIN));
-        let headings = self.headings.iter().map(|it| Cell::new(*it)).collect();
+        let widths: Vec<usize> = (0..self.headings.len()).map(|it| self.column_width(it)).collect();
+        let used_width: usize = widths.iter().rev().skip(1).map(|it| it + GAP).sum();
+        let last_width =
+            width.map_or(usize::MAX, |it| it.saturating_sub(used_width).max(LAST_WIDTH_MIN));
+        let headings = self.headings.iter().map(|it| TableCell::new(*it)).collect();
         std::iter::once(&headings)
             .chain(&self.rows)
-            .map(|row: &Vec<Cell>| line(row, &widths, room))
+            .map(|row: &Vec<TableCell>| format_row(row, &widths, last_width))
             .collect()
     }
 
-    fn width_of(&self, column: usize) -> usize {
+    fn column_width(&self, column: usize) -> usize {
         let cells = self.rows.iter().map(|it| it[column].text.chars().count());
         cells.max().unwrap_or(0).max(self.headings[column].len())
     }
 }
 
 const GAP: usize = 2;
-const ROOM_MIN: usize = 8;
+const LAST_WIDTH_MIN: usize = 8;
 
-fn line(row: &[Cell], widths: &[usize], room: usize) -> String {
+fn format_row(row: &[TableCell], widths: &[usize], last_width: usize) -> String {
     let mut line = String::new();
     for (column, cell) in row.iter().enumerate() {
-        let last = column + 1 == row.len();
-        let text = if last { one_line(&cell.text, room) } else { cell.text.clone() };
-        let padding = if last { 0 } else { widths[column] + GAP - text.chars().count() };
+        let is_last = column + 1 == row.len();
+        let text = if is_last { to_one_line(&cell.text, last_width) } else { cell.text.clone() };
+        let padding = if is_last { 0 } else { widths[column] + GAP - text.chars().count() };
         if cell.style == Style::new() {
             line.push_str(&text);
         } else {
@@ -86,30 +87,34 @@ mod tests {
     use super::*;
     use crate::out::DIM;
 
-    fn table() -> Table {
-        let mut table = Table::new(&["SESSION", "STATE", "TITLE"]);
-        table.row(vec![Cell::new("s-7f3"), Cell::new("working"), Cell::new("a long title here")]);
-        table.row(vec![Cell::new("s-91c"), Cell::new("idle"), Cell::new("")]);
+    fn table() -> TextTable {
+        let mut table = TextTable::new(&["SESSION", "STATE", "TITLE"]);
+        table.add_row(vec![
+            TableCell::new("s-7f3"),
+            TableCell::new("working"),
+            TableCell::new("a long title here"),
+        ]);
+        table.add_row(vec![TableCell::new("s-91c"), TableCell::new("idle"), TableCell::new("")]);
         table
     }
 
     #[test]
-    fn columns_are_as_wide_as_they_must_be() {
+    fn columns_are_as_wide_as_their_longest_cell() {
         let lines =
             ["SESSION  STATE    TITLE", "s-7f3    working  a long title here", "s-91c    idle"];
         assert_eq!(table().lines(None), lines);
     }
 
     #[test]
-    fn only_the_last_column_is_cut_and_only_on_a_terminal() {
+    fn only_the_last_column_is_truncated_and_only_on_a_terminal() {
         assert_eq!(table().lines(Some(28))[1], "s-7f3    working  a long ti…");
         assert_eq!(table().lines(Some(10))[1], "s-7f3    working  a long…");
     }
 
     #[test]
-    fn style_takes_no_room() {
-        let mut table = Table::new(&["A", "B"]);
-        table.row(vec![Cell::styled("x", DIM), Cell::new("y")]);
+    fn style_does_not_count_toward_the_width() {
+        let mut table = TextTable::new(&["A", "B"]);
+        table.add_row(vec![TableCell::styled("x", DIM), TableCell::new("y")]);
         assert_eq!(table.lines(None)[1], "\u{1b}[2mx\u{1b}[0m  y");
     }
 }

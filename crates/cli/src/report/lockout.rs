@@ -1,57 +1,57 @@
-//! A daemon that has the lock of the state directory and cannot be used: why, and the way out.
+//! Causes and hints for a daemon that holds the lock of the state directory and does not respond.
 
-use super::Failure;
+use super::CommandError;
 
-const FORCE: &str =
-    "`jackfield daemon stop --force` ends it; what it acknowledged is in the journal";
+const FORCE_HINT: &str =
+    "`jackfield daemon stop --force` kills it; acknowledged events are in the journal";
 
-/// Why the daemon cannot be reached or ended.
-pub(super) fn cause(failure: &Failure) -> String {
-    match failure {
-        Failure::NoSocket { lock, elsewhere, seconds, .. } => {
+/// Why the daemon cannot be reached or stopped.
+pub(super) fn describe_cause(error: &CommandError) -> String {
+    match error {
+        CommandError::NoSocket { lock, elsewhere, seconds, .. } => {
             let lock = lock.display();
             match elsewhere {
                 Some(path) => format!(
-                    "it has the lock `{lock}` and listens on `{}`, where it did not answer within \
+                    "it holds the lock `{lock}` and listens on `{}`, where it did not answer within \
                      {seconds} s",
                     path.display()
                 ),
                 None => format!(
-                    "it has the lock `{lock}`, and its socket did not come back within {seconds} s"
+                    "it holds the lock `{lock}`, and its socket did not appear within {seconds} s"
                 ),
             }
         }
-        Failure::UnknownHolder { pid: Some(pid), .. } => format!(
-            "process {pid}, which the file names, does not have it: it has ended, or it runs in \
+        CommandError::UnknownLockHolder { pid: Some(pid), .. } => format!(
+            "the file names process {pid}, which does not hold the lock: it has exited, or it runs in \
              another container or on another machine"
         ),
-        Failure::UnknownHolder { .. } => "the file names no process".to_owned(),
-        Failure::NotEnded { seconds, .. } => format!(
-            "it still has its lock {seconds} s after SIGKILL: it waits in the kernel, as for a disk or \
+        CommandError::UnknownLockHolder { .. } => "the file does not name a process".to_owned(),
+        CommandError::NotEnded { seconds, .. } => format!(
+            "it still holds the lock {seconds} s after SIGKILL: it is blocked in the kernel, for example by a disk or \
              a network file system that does not answer"
         ),
         _ => String::new(),
     }
 }
 
-/// The way out; `None` for other failures.
-pub(super) fn hint(failure: &Failure) -> Option<String> {
-    Some(match failure {
-        Failure::Silent { pid: Some(_), .. } => FORCE.to_owned(),
-        Failure::NoSocket { elsewhere: Some(path), .. } => {
+/// How to solve it; `None` for other errors.
+pub(super) fn describe_solution(error: &CommandError) -> Option<String> {
+    Some(match error {
+        CommandError::NoReply { pid: Some(_), .. } => FORCE_HINT.to_owned(),
+        CommandError::NoSocket { elsewhere: Some(path), .. } => {
             let folder = path.parent().unwrap_or(path).display();
             format!(
-                "set `JACKFIELD_RUNTIME_DIR={folder}` where this directory can be seen; {FORCE}"
+                "set `JACKFIELD_RUNTIME_DIR={folder}` if this directory is accessible; {FORCE_HINT}"
             )
         }
-        Failure::NoSocket { log, .. } => {
-            format!("it may be starting still: its log is `{}`; {FORCE}", log.display())
+        CommandError::NoSocket { log, .. } => {
+            format!("it may still be starting: its log is `{}`; {FORCE_HINT}", log.display())
         }
-        Failure::UnknownHolder { lock, .. } => {
-            format!("`fuser -v {}` names the process; end it where it runs", lock.display())
+        CommandError::UnknownLockHolder { lock, .. } => {
+            format!("`fuser -v {}` names the process; stop it where it runs", lock.display())
         }
-        Failure::NotEnded { .. } => {
-            "repair the file system that it waits for, or restart the machine".to_owned()
+        CommandError::NotEnded { .. } => {
+            "repair the file system that blocks it, or restart the machine".to_owned()
         }
         _ => return None,
     })

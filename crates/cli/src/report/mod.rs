@@ -1,20 +1,22 @@
-//! What went wrong, for people and for scripts: a message, its causes, a way out, and an exit code.
+//! The errors of a command, each with a message, its causes, a hint and an exit code.
 
-mod answer;
+mod error_response;
 mod lockout;
 
-pub(crate) use answer::Answer;
+pub(crate) use error_response::ErrorResponse;
 
 use crate::{
-    exit::Exit,
-    out::{ALERT, DIM, NAME, Out, clean, count, paint, plain},
+    exit::CliExitCode,
+    out::{
+        ALERT, CommandOutput, DIM, NAME, escape_control_chars, format_count, paint, strip_colors,
+    },
 };
 use jackfield_transport::{DialError, TokenError};
 use std::{error::Error as _, io, path::PathBuf};
 
 /// Everything a command can fail with.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
+pub(crate) enum CommandError {
     #[error("{message}")]
     Usage { message: String, hint: String },
 
@@ -24,62 +26,62 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Unreachable(DialError),
 
-    #[error("cannot prove to the daemon who we are")]
+    #[error("cannot authenticate to the daemon")]
     Token(#[source] TokenError),
 
     #[error("the daemon did not start")]
-    NotStarted { why: String, said: Vec<String>, log: PathBuf },
+    NotStarted { why: String, log_lines: Vec<String>, log: PathBuf },
 
-    /// `pid` is that of a daemon that answers nothing at all.
-    #[error("the daemon{} does not answer", in_brackets(*.pid))]
-    Silent { waited_for: String, seconds: u64, pid: Option<i32> },
+    /// `pid` is set if the daemon has not answered anything.
+    #[error("the daemon{} does not answer", format_pid(*.pid))]
+    NoReply { waited_for: String, seconds: u64, pid: Option<i32> },
 
-    /// A daemon has the lock of the state directory, and its socket does not answer.
-    #[error("a daemon{} runs, but nothing listens on `{}`", in_brackets(*.pid), .socket.display())]
+    /// A daemon holds the lock of the state directory, and its socket does not answer.
+    #[error("a daemon{} runs, but nothing listens on `{}`", format_pid(*.pid), .socket.display())]
     NoSocket {
         pid: Option<u32>,
         lock: PathBuf,
         socket: PathBuf,
-        /// Where the daemon says that it listens, if that is another path.
+        /// The path in the lock file where the daemon listens, if it is another one.
         elsewhere: Option<PathBuf>,
         log: PathBuf,
         seconds: u64,
     },
 
-    /// The lock is held, and the pid in its file is not that of a process that holds it.
-    #[error("the process that has the lock `{}` is not known", .lock.display())]
-    UnknownHolder { lock: PathBuf, pid: Option<u32> },
+    /// The lock is held, but not by the process whose pid is in the file.
+    #[error("the process that holds the lock `{}` is unknown", .lock.display())]
+    UnknownLockHolder { lock: PathBuf, pid: Option<u32> },
 
-    #[error("the daemon (pid {pid}) could not be ended")]
+    #[error("the daemon (pid {pid}) could not be killed")]
     NotEnded { pid: i32, seconds: u64 },
 
     #[error("the daemon closed the connection")]
-    HubGone { waited_for: String },
+    ConnectionClosed { waited_for: String },
 
     #[error("no session matches `{named}`")]
     NoSession { named: String, known: Vec<String> },
 
     #[error("`{named}` matches {} sessions", .known.len())]
-    Ambiguous { named: String, known: Vec<String> },
+    AmbiguousSession { named: String, known: Vec<String> },
 
     #[error("no session{} is running", .agent.as_ref().map(|it| format!(" of `{it}`")).unwrap_or_default())]
-    NothingLive { agent: Option<String> },
+    NoLiveSession { agent: Option<String> },
 
     #[error("`{program}` {}", if program.contains('/') { "does not exist" } else { "was not found on PATH" })]
-    NoProgram { program: String },
+    ProgramNotFound { program: String },
 
-    /// The hub or the agent answered a request with an error.
+    /// The hub or the agent responded to a request with an error.
     #[error("{}", .0.message())]
-    Answer(Answer),
+    Response(ErrorResponse),
 
-    #[error("what is said at once is longer than a message may be: 16 MiB")]
-    TooLong,
+    #[error("message exceeds the limit of 16 MiB")]
+    MessageTooLong,
 
-    #[error("the agent stopped: {}", why_stopped(.reason))]
-    Stopped { reason: String },
+    #[error("the agent stopped: {}", describe_stop_reason(.reason))]
+    TurnStopped { reason: String },
 
-    #[error("the turn was cancelled")]
-    Cancelled,
+    #[error("the turn was canceled")]
+    TurnCanceled,
 
     #[error("interrupted while waiting for {waited_for}")]
     Interrupted { waited_for: String },
@@ -88,138 +90,149 @@ pub(crate) enum Failure {
     TimedOut { seconds: u64, waited_for: String },
 
     #[error("the agent did not start within {seconds} s")]
-    SlowStart { seconds: u64, waited_for: String },
+    AgentStartTimedOut { seconds: u64, waited_for: String },
 
-    /// What was asked, in words, and the session in which a rule of the policy denied some of it.
-    #[error("permission denied for {}", count(.asks.len(), "ask"))]
-    Denied { asks: Vec<String>, ruled_in: Option<String> },
+    /// A description of each denied request, and the session if a policy rule denied some of them.
+    #[error("permission denied for {}", format_count(.asks.len(), "ask"))]
+    Denied { asks: Vec<String>, session_of_rule: Option<String> },
 
-    /// The caller wants a setting that the agent does not have, or does not take.
+    /// The agent does not have a setting or rejects its value.
     #[error("{message}")]
-    NotSet { message: String, causes: Vec<String>, flag: &'static str, offered: Vec<String> },
+    SettingRejected {
+        message: String,
+        causes: Vec<String>,
+        flag: &'static str,
+        available: Vec<String>,
+    },
 
-    #[error("session `{session}` asks nothing")]
-    NoAsk { session: String },
+    #[error("session `{session}` has no open ask")]
+    NoOpenRequest { session: String },
 
-    #[error("{}", .typed.as_ref().map_or("there is no answer".to_owned(), |it| format!("no option is called `{it}`")))]
-    NoOption { typed: Option<String>, offers: Vec<String> },
+    #[error("{}", .typed.as_ref().map_or("no answer given".to_owned(), |it| format!("unknown option `{it}`")))]
+    InvalidOption { typed: Option<String>, options: Vec<String> },
 
     #[error("nothing was removed")]
-    Declined,
+    RemovalDeclined,
 
-    #[error("{} failed", count(*.problems, "check"))]
-    Unhealthy { problems: usize },
+    #[error("{} failed", format_count(*.problems, "check"))]
+    ChecksFailed { problems: usize },
 
     #[error("{what}")]
     Local {
         what: String,
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
-        exit: Exit,
+        exit: CliExitCode,
         hint: String,
     },
 
-    /// Every failure was told when it happened; this is the last one's exit code.
-    #[error("not every turn ended well")]
-    Told(Exit),
+    /// Every error was printed when it occurred; this is the exit code of the last one.
+    #[error("a turn failed")]
+    AlreadyReported(CliExitCode),
 
-    /// Whoever read our stdout has heard enough.
-    #[error("nobody reads stdout")]
-    Hangup,
+    /// The reader of stdout has closed it.
+    #[error("stdout was closed")]
+    StdoutClosed,
 }
 
-impl Failure {
-    /// A mistake on the command line, and what would be right.
-    pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Failure {
-        Failure::Usage { message: message.into(), hint: hint.into() }
+impl CommandError {
+    /// A mistake on the command line, and how to correct it.
+    pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> CommandError {
+        CommandError::Usage { message: message.into(), hint: hint.into() }
     }
 
-    /// Something on this machine went wrong.
+    /// A failed operation on this machine.
     pub(crate) fn local(
         what: impl Into<String>,
         source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
-    ) -> Failure {
-        let (source, exit) = (source.into(), Exit::Failed);
-        Failure::Local { what: what.into(), source, exit, hint: String::new() }
+    ) -> CommandError {
+        let (source, exit) = (source.into(), CliExitCode::Failed);
+        CommandError::Local { what: what.into(), source, exit, hint: String::new() }
     }
 
-    pub(crate) fn from_stdout(error: io::Error) -> Failure {
+    pub(crate) fn from_stdout(error: io::Error) -> CommandError {
         match error.kind() {
-            io::ErrorKind::BrokenPipe => Failure::Hangup,
-            _ => Failure::local("cannot write to stdout", error),
+            io::ErrorKind::BrokenPipe => CommandError::StdoutClosed,
+            _ => CommandError::local("cannot write to stdout", error),
         }
     }
 
-    pub(crate) fn exit(&self) -> Exit {
+    pub(crate) fn exit_code(&self) -> CliExitCode {
         match self {
-            Failure::Hangup => Exit::Ok,
-            Failure::Stopped { .. } | Failure::Unhealthy { .. } => Exit::Failed,
-            Failure::Usage { .. }
-            | Failure::NoOption { .. }
-            | Failure::NotSet { .. }
-            | Failure::TooLong
-            | Failure::Unreachable(
-                DialError::Address(_) | DialError::Unsupported { .. } | DialError::PathTooLong(_),
-            ) => Exit::Usage,
-            Failure::TimedOut { .. } | Failure::SlowStart { .. } => Exit::TimedOut,
-            Failure::NoSession { .. }
-            | Failure::Ambiguous { .. }
-            | Failure::NothingLive { .. }
-            | Failure::NoAsk { .. }
-            | Failure::NoProgram { .. } => Exit::NotFound,
-            Failure::Denied { .. } => Exit::Denied,
-            Failure::NoDaemon { .. }
-            | Failure::Unreachable(_)
-            | Failure::Token(_)
-            | Failure::NotStarted { .. }
-            | Failure::Silent { .. }
-            | Failure::NoSocket { .. }
-            | Failure::UnknownHolder { .. }
-            | Failure::NotEnded { .. }
-            | Failure::HubGone { .. } => Exit::Unreachable,
-            Failure::Cancelled | Failure::Declined | Failure::Interrupted { .. } => {
-                Exit::Interrupted
+            CommandError::StdoutClosed => CliExitCode::Ok,
+            CommandError::TurnStopped { .. } | CommandError::ChecksFailed { .. } => {
+                CliExitCode::Failed
             }
-            Failure::Answer(answer) => answer.exit(),
-            Failure::Local { exit, .. } | Failure::Told(exit) => *exit,
+            CommandError::Usage { .. }
+            | CommandError::InvalidOption { .. }
+            | CommandError::SettingRejected { .. }
+            | CommandError::MessageTooLong
+            | CommandError::Unreachable(
+                DialError::Address(_) | DialError::Unsupported { .. } | DialError::PathTooLong(_),
+            ) => CliExitCode::Usage,
+            CommandError::TimedOut { .. } | CommandError::AgentStartTimedOut { .. } => {
+                CliExitCode::TimedOut
+            }
+            CommandError::NoSession { .. }
+            | CommandError::AmbiguousSession { .. }
+            | CommandError::NoLiveSession { .. }
+            | CommandError::NoOpenRequest { .. }
+            | CommandError::ProgramNotFound { .. } => CliExitCode::NotFound,
+            CommandError::Denied { .. } => CliExitCode::Denied,
+            CommandError::NoDaemon { .. }
+            | CommandError::Unreachable(_)
+            | CommandError::Token(_)
+            | CommandError::NotStarted { .. }
+            | CommandError::NoReply { .. }
+            | CommandError::NoSocket { .. }
+            | CommandError::UnknownLockHolder { .. }
+            | CommandError::NotEnded { .. }
+            | CommandError::ConnectionClosed { .. } => CliExitCode::Unreachable,
+            CommandError::TurnCanceled
+            | CommandError::RemovalDeclined
+            | CommandError::Interrupted { .. } => CliExitCode::Interrupted,
+            CommandError::Response(response) => response.exit_code(),
+            CommandError::Local { exit, .. } | CommandError::AlreadyReported(exit) => *exit,
         }
     }
 
-    /// Prints it on stderr and says how to exit.
-    pub(crate) fn report(&self, out: &Out) -> Exit {
-        if !matches!(self, Failure::Hangup | Failure::Told(_)) {
-            out.alert(&format!("{} {self}", paint(ALERT, "error:")));
+    /// Prints the error to stderr and returns the exit code.
+    pub(crate) fn print_report(&self, output: &CommandOutput) -> CliExitCode {
+        if !matches!(self, CommandError::StdoutClosed | CommandError::AlreadyReported(_)) {
+            output.print_alert(&format!("{} {self}", paint(ALERT, "error:")));
             for cause in self.causes() {
                 let cause = cause.trim_end().replace('\n', "\n    ");
-                out.alert(&format!("  {} {cause}", paint(ALERT, "caused by:")));
+                output.print_alert(&format!("  {} {cause}", paint(ALERT, "caused by:")));
             }
-            for line in self.quoted() {
-                out.alert(&paint(DIM, format!("  | {line}")));
+            for line in self.quoted_lines() {
+                output.print_alert(&paint(DIM, format!("  | {line}")));
             }
             let hint = self.lockout_hint().unwrap_or_else(|| self.hint());
             for hint in [hint].iter().filter(|it| !it.is_empty()) {
-                out.alert(&format!("{} {hint}", paint(NAME, "hint:")));
+                output.print_alert(&format!("{} {hint}", paint(NAME, "hint:")));
             }
         }
-        self.exit()
+        self.exit_code()
     }
 
     fn causes(&self) -> Vec<String> {
         let mut causes = match self {
-            Failure::Answer(answer) => answer.causes(),
-            Failure::NotSet { causes, .. } => causes.clone(),
-            Failure::NotStarted { why, .. } => vec![why.clone()],
-            Failure::Denied { asks, .. } => asks.clone(),
-            Failure::Silent { waited_for, seconds, .. } => {
+            CommandError::Response(response) => response.causes(),
+            CommandError::SettingRejected { causes, .. } => causes.clone(),
+            CommandError::NotStarted { why, .. } => vec![why.clone()],
+            CommandError::Denied { asks, .. } => asks.clone(),
+            CommandError::NoReply { waited_for, seconds, .. } => {
                 vec![format!("waited {seconds} s for {waited_for}")]
             }
-            Failure::NoSocket { .. } | Failure::UnknownHolder { .. } | Failure::NotEnded { .. } => {
-                vec![lockout::cause(self)]
+            CommandError::NoSocket { .. }
+            | CommandError::UnknownLockHolder { .. }
+            | CommandError::NotEnded { .. } => {
+                vec![lockout::describe_cause(self)]
             }
-            Failure::HubGone { waited_for }
-            | Failure::TimedOut { waited_for, .. }
-            | Failure::SlowStart { waited_for, .. } => {
-                vec![format!("it was waiting for {waited_for}")]
+            CommandError::ConnectionClosed { waited_for }
+            | CommandError::TimedOut { waited_for, .. }
+            | CommandError::AgentStartTimedOut { waited_for, .. } => {
+                vec![format!("the command was waiting for {waited_for}")]
             }
             _ => Vec::new(),
         };
@@ -231,119 +244,126 @@ impl Failure {
         causes
     }
 
-    /// What others said, as they said it.
-    fn quoted(&self) -> Vec<String> {
+    /// Lines that are printed unchanged: output of other processes, or what can be chosen.
+    fn quoted_lines(&self) -> Vec<String> {
         const LINES_MAX: usize = 10;
         let lines = match self {
-            Failure::NotStarted { said, .. } => said.clone(),
-            Failure::Answer(answer) => {
-                answer.ours("stderr").lines().map(|it| clean(&plain(it)).into_owned()).collect()
-            }
-            Failure::NoSession { known, .. } | Failure::Ambiguous { known, .. } => {
+            CommandError::NotStarted { log_lines, .. } => log_lines.clone(),
+            CommandError::Response(response) => response
+                .hub_member("stderr")
+                .lines()
+                .map(|it| escape_control_chars(&strip_colors(it)).into_owned())
+                .collect(),
+            CommandError::NoSession { known, .. }
+            | CommandError::AmbiguousSession { known, .. } => {
                 return known.iter().take(LINES_MAX).cloned().collect();
             }
-            Failure::NoOption { offers, .. } => return offers.clone(),
-            Failure::NotSet { offered, .. } => {
-                return offered.iter().take(LINES_MAX).map(|it| clean(it).into_owned()).collect();
+            CommandError::InvalidOption { options, .. } => return options.clone(),
+            CommandError::SettingRejected { available, .. } => {
+                return available
+                    .iter()
+                    .take(LINES_MAX)
+                    .map(|it| escape_control_chars(it).into_owned())
+                    .collect();
             }
             _ => Vec::new(),
         };
         lines[lines.len().saturating_sub(LINES_MAX)..].to_vec()
     }
 
-    /// Whether a daemon runs and answers nothing.
+    /// Whether a daemon runs and does not answer.
     pub(crate) fn is_lockout(&self) -> bool {
-        matches!(self, Failure::Silent { pid: Some(_), .. } | Failure::NoSocket { .. })
+        matches!(self, CommandError::NoReply { pid: Some(_), .. } | CommandError::NoSocket { .. })
     }
 
-    /// The way out if a daemon runs and cannot be used.
+    /// The hint if a daemon runs and cannot be used.
     pub(crate) fn lockout_hint(&self) -> Option<String> {
-        lockout::hint(self)
+        lockout::describe_solution(self)
     }
 
     fn hint(&self) -> String {
         match self {
-            Failure::Usage { hint, .. } | Failure::Local { hint, .. } => hint.clone(),
-            Failure::NoDaemon { hint } => (*hint).to_owned(),
-            Failure::Unreachable(DialError::Absent { .. }) => {
-                "leave out `--socket`: then the daemon of this user is used, and started if need be"
+            CommandError::Usage { hint, .. } | CommandError::Local { hint, .. } => hint.clone(),
+            CommandError::NoDaemon { hint } => (*hint).to_owned(),
+            CommandError::Unreachable(DialError::Absent { .. }) => {
+                "leave out `--socket` to use the daemon of this user, which is started if needed"
                     .into()
             }
-            Failure::Unreachable(DialError::Address(_) | DialError::Unsupported { .. } | DialError::PathTooLong(_)) => {
+            CommandError::Unreachable(DialError::Address(_) | DialError::Unsupported { .. } | DialError::PathTooLong(_)) => {
                 String::new()
             }
-            Failure::Unreachable(_) | Failure::Token(_) | Failure::Silent { .. } => {
-                "`jackfield doctor` says what is wrong".into()
+            CommandError::Unreachable(_) | CommandError::Token(_) | CommandError::NoReply { .. } => {
+                "run `jackfield doctor` to find the cause".into()
             }
-            Failure::NotStarted { log, .. } => {
+            CommandError::NotStarted { log, .. } => {
                 format!(
                     "its log is `{}`; `jackfield serve` runs it in the foreground",
                     log.display()
                 )
             }
-            Failure::HubGone { .. } => {
-                "try again: the next command starts a new daemon, and the journal has what was said"
+            CommandError::ConnectionClosed { .. } => {
+                "try again: the next command starts a new daemon, and the journal has the events so far"
                     .into()
             }
-            Failure::NoSession { .. } => "`jackfield sessions list` shows all sessions".into(),
-            Failure::Ambiguous { .. } => "give more of the id".into(),
-            Failure::NothingLive { .. } => {
-                "`jackfield sessions list` shows all sessions; name one to wake it, or open one with \
+            CommandError::NoSession { .. } => "`jackfield sessions list` shows all sessions".into(),
+            CommandError::AmbiguousSession { .. } => "use more characters of the id".into(),
+            CommandError::NoLiveSession { .. } => {
+                "`jackfield sessions list` shows all sessions; name one to restart its agent, or open one with \
                  `--new`"
                     .into()
             }
-            Failure::NoAsk { .. } => "`jackfield asks` lists what is asked".into(),
-            Failure::NoOption { offers, .. } if offers.is_empty() => {
-                "it has no options: give the whole answer with `--json`".into()
+            CommandError::NoOpenRequest { .. } => "`jackfield asks` lists open asks".into(),
+            CommandError::InvalidOption { options, .. } if options.is_empty() => {
+                "it has no options; pass the answer with `--json`".into()
             }
-            Failure::NoOption { .. } => {
-                "give the key of an option, its id, or `allow` or `deny` for this once".into()
+            CommandError::InvalidOption { .. } => {
+                "pass the key or the id of an option, or `allow` or `deny`, which apply once".into()
             }
-            Failure::NotSet { flag, offered, .. } if offered.is_empty() => {
+            CommandError::SettingRejected { flag, available, .. } if available.is_empty() => {
                 format!("leave out `{flag}`")
             }
-            Failure::NotSet { flag, .. } => {
-                format!("choose what it offers, or leave out `{flag}`")
+            CommandError::SettingRejected { flag, .. } => {
+                format!("choose an available value, or leave out `{flag}`")
             }
-            Failure::TooLong => "name files in the prompt instead of what is in them".into(),
-            Failure::NoProgram { program } if program.contains('/') => {
+            CommandError::MessageTooLong => "name files in the prompt instead of pasting their contents".into(),
+            CommandError::ProgramNotFound { program } if program.contains('/') => {
                 "correct the agent's command after `--`".into()
             }
-            Failure::NoProgram { program } => {
-                format!("install `{program}`, or give the agent's command with its full path")
+            CommandError::ProgramNotFound { program } => {
+                format!("install `{program}`, or pass the agent's command with its full path")
             }
-            Failure::Answer(answer) => answer.hint(),
-            Failure::Stopped { reason } if reason == "max_turn_requests" => {
-                "send another prompt to the session to let it go on".into()
+            CommandError::Response(response) => response.hint(),
+            CommandError::TurnStopped { reason } if reason == "max_turn_requests" => {
+                "send another prompt to the session to continue".into()
             }
-            Failure::TimedOut { .. } => "give it more time with `--timeout`".into(),
-            Failure::SlowStart { .. } => {
-                "give it more time with `--start-timeout`, or run the agent's own command by \
-                 itself: it may say what it waits for"
+            CommandError::TimedOut { .. } => "allow more time with `--timeout`".into(),
+            CommandError::AgentStartTimedOut { .. } => {
+                "allow more time with `--start-timeout`, or run the agent's own command in a \
+                 terminal: it may print what it waits for"
                     .into()
             }
-            Failure::Denied { ruled_in: Some(session), .. } => {
-                format!("`jackfield policy explain {session}` shows the rule of the last one")
+            CommandError::Denied { session_of_rule: Some(session), .. } => {
+                format!("`jackfield policy explain {session}` shows the rule for the last one")
             }
-            Failure::Denied { .. } => {
+            CommandError::Denied { .. } => {
                 "allow more with `--approve reads` or `--approve all`, or answer on a terminal"
                     .into()
             }
-            Failure::Unhealthy { .. } => "each failed check says how to fix it".into(),
+            CommandError::ChecksFailed { .. } => "each failed check shows how to fix it".into(),
             _ => String::new(),
         }
     }
 }
 
-fn in_brackets(pid: Option<impl std::fmt::Display>) -> String {
+fn format_pid(pid: Option<impl std::fmt::Display>) -> String {
     pid.map(|it| format!(" (pid {it})")).unwrap_or_default()
 }
 
-fn why_stopped(reason: &str) -> String {
+fn describe_stop_reason(reason: &str) -> String {
     match reason {
-        "refusal" => "it refuses to go on".into(),
+        "refusal" => "it refused to continue".into(),
         "max_tokens" => "the token limit was reached".into(),
-        "max_turn_requests" => "the limit of model requests in one turn was reached".into(),
-        other => format!("`{}`", clean(other)),
+        "max_turn_requests" => "the limit of model requests per turn was reached".into(),
+        other => format!("`{}`", escape_control_chars(other)),
     }
 }

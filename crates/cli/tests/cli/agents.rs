@@ -1,6 +1,6 @@
-//! `jackfield agents` and `models`: on machines with none, some and broken programs.
+//! `jackfield agents` and `models` with missing, installed and broken programs.
 
-use crate::{daemon::AGENT, home::Home};
+use crate::{daemon::AGENT, home::TestHome};
 use serde_json::Value;
 use std::{
     fs,
@@ -8,11 +8,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A whole agent in five lines.
-const FIVE: &str =
+/// A minimal agent file.
+const MINIMAL: &str =
     "id = \"mine\"\nname = \"Mine\"\nbins = [\"mine-cli\"]\n[[launch]]\nargs = [\"acp\"]\n";
 
-/// An agent of which everything can be asked.
+/// An agent file that uses all features.
 const FULL: &str = r#"id = "full"
 name = "Full"
 bins = ["full-cli"]
@@ -65,10 +65,10 @@ what = "It never sleeps."
 const ANSWERS: &str = "case \"$*\" in --version) echo 'full 1.2.3';; 'login status') \
     echo 'Logged in';; models) echo new-1; echo new-2;; esac";
 
-fn list(home: &Home, args: &[&str]) -> Value {
-    let did = home.run(&[&["agents", "--format", "json"], args].concat());
-    assert_eq!((did.code, did.stderr.as_str()), (0, ""));
-    serde_json::from_str(&did.stdout).unwrap()
+fn list(home: &TestHome, args: &[&str]) -> Value {
+    let outcome = home.run(&[&["agents", "--format", "json"], args].concat());
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
+    serde_json::from_str(&outcome.stdout).unwrap()
 }
 
 fn agent(list: &Value, id: &str) -> Value {
@@ -76,9 +76,9 @@ fn agent(list: &Value, id: &str) -> Value {
     all.iter().find(|it| it["id"] == id).unwrap_or_else(|| panic!("no {id}")).clone()
 }
 
-/// Only the rows of these agents: the catalogue grows.
-fn rows(told: &str, ids: &[&str]) -> String {
-    let kept = told.lines().filter(|line| {
+/// Keeps only the rows of these agents, because the catalog grows.
+fn filter_rows(printed: &str, ids: &[&str]) -> String {
+    let kept = printed.lines().filter(|line| {
         let first = line.split_whitespace().next().unwrap_or_default();
         !line.contains("missing") || ids.contains(&first)
     });
@@ -93,8 +93,8 @@ fn rows(told: &str, ids: &[&str]) -> String {
 }
 
 #[test]
-fn on_a_machine_with_none_every_agent_but_our_own_is_missing_with_a_way_to_get_it() {
-    let home = Home::new();
+fn missing_agents_have_a_diagnostic_with_a_fix() {
+    let home = TestHome::new();
     fs::remove_file(home.path().join("bin/goose")).unwrap();
     let list = list(&home, &["--probe"]);
     let all = list["agents"].as_array().unwrap();
@@ -110,14 +110,14 @@ fn on_a_machine_with_none_every_agent_but_our_own_is_missing_with_a_way_to_get_i
 }
 
 #[test]
-fn on_a_machine_with_all_every_agent_is_found_and_nothing_is_started_for_the_list() {
-    let home = Home::new();
+fn list_finds_all_installed_agents_and_starts_none() {
+    let home = TestHome::new();
     for it in list(&home, &[])["agents"].as_array().unwrap() {
         let id = it["id"].as_str().unwrap();
         let shown = home.run(&["agents", "show", id, "--format", "json"]);
         let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
         let bin = shown["agent"]["variants"][0]["bins"][0].as_str().unwrap();
-        home.program(bin, "echo started > \"$HOME/started\"");
+        home.write_program(bin, "echo started > \"$HOME/started\"");
     }
     let list = list(&home, &[]);
     assert!(list["agents"].as_array().unwrap().iter().all(|it| it["state"] == "found"));
@@ -125,23 +125,23 @@ fn on_a_machine_with_all_every_agent_is_found_and_nothing_is_started_for_the_lis
 }
 
 #[test]
-fn found_missing_broken_and_wrong_stand_in_one_list() {
-    let home = Home::new();
-    home.agent("full.toml", FULL);
-    home.agent("mine.toml", FIVE);
-    home.agent("bad.toml", "id = \"bad\"\nbins = [\"bad\"]\nnmae = \"Bad\"\n");
-    home.program("full-cli", ANSWERS);
-    home.config(
+fn list_contains_found_missing_broken_and_invalid_agents() {
+    let home = TestHome::new();
+    home.write_agent_file("full.toml", FULL);
+    home.write_agent_file("mine.toml", MINIMAL);
+    home.write_agent_file("bad.toml", "id = \"bad\"\nbins = [\"bad\"]\nnmae = \"Bad\"\n");
+    home.write_program("full-cli", ANSWERS);
+    home.write_config(
         "[agents.own]\ncommand = [\"goose\", \"acp\"]\n[agents.gone]\ncommand = [\"no\"]\n",
     );
     let ids = ["mine", "gone"];
-    insta::assert_snapshot!("agents", rows(&home.run(&["agents"]).told(), &ids));
-    let did = home.run(&["agents", "--probe"]);
-    insta::assert_snapshot!("agents_probed", rows(&did.told(), &ids));
+    insta::assert_snapshot!("agents", filter_rows(&home.run(&["agents"]).to_snapshot(), &ids));
+    let outcome = home.run(&["agents", "--probe"]);
+    insta::assert_snapshot!("agents_probed", filter_rows(&outcome.to_snapshot(), &ids));
     assert_eq!(
-        rows(&home.run(&["agents"]).told(), &ids).split_once('\n').unwrap().1,
-        rows(&did.told(), &ids).split_once('\n').unwrap().1,
-        "it is remembered"
+        filter_rows(&home.run(&["agents"]).to_snapshot(), &ids).split_once('\n').unwrap().1,
+        filter_rows(&outcome.to_snapshot(), &ids).split_once('\n').unwrap().1,
+        "the results are stored"
     );
     let list = list(&home, &[]);
     assert_eq!(agent(&list, "full")["version"], "full 1.2.3");
@@ -153,109 +153,118 @@ fn found_missing_broken_and_wrong_stand_in_one_list() {
 }
 
 #[test]
-fn one_agent_is_shown_with_everything_that_is_known() {
-    let home = Home::new();
-    home.agent("full.toml", FULL);
-    insta::assert_snapshot!("agents_show_missing", home.run(&["agents", "show", "full"]).told());
-    home.program("full-cli", ANSWERS);
-    insta::assert_snapshot!("agents_show", home.run(&["agents", "show", "full"]).told());
-    let did = home.run(&["agents", "show", "full", "--probe"]);
-    insta::assert_snapshot!("agents_show_probed", did.told());
-    let did = home.run(&["agents", "show", "full", "--format", "json"]);
-    insta::assert_snapshot!("agents_show_json", did.told());
+fn show_prints_the_details_of_one_agent() {
+    let home = TestHome::new();
+    home.write_agent_file("full.toml", FULL);
+    insta::assert_snapshot!(
+        "agents_show_missing",
+        home.run(&["agents", "show", "full"]).to_snapshot()
+    );
+    home.write_program("full-cli", ANSWERS);
+    insta::assert_snapshot!("agents_show", home.run(&["agents", "show", "full"]).to_snapshot());
+    let outcome = home.run(&["agents", "show", "full", "--probe"]);
+    insta::assert_snapshot!("agents_show_probed", outcome.to_snapshot());
+    let outcome = home.run(&["agents", "show", "full", "--format", "json"]);
+    insta::assert_snapshot!("agents_show_json", outcome.to_snapshot());
     let quiet = home.run(&["agents", "show", "full", "--format", "quiet"]);
     assert_eq!(quiet.stdout, "[HOME]/bin/full-cli\n");
 }
 
 #[test]
-fn models_are_told_with_their_source() {
-    let home = Home::new();
-    home.agent("full.toml", FULL);
-    home.program("full-cli", ANSWERS);
-    insta::assert_snapshot!("models_unasked", home.run(&["models", "full"]).told());
-    insta::assert_snapshot!("models", home.run(&["models", "full", "--probe"]).told());
-    let did = home.run(&["models", "full", "--format", "json"]);
-    insta::assert_snapshot!("models_json", did.told());
+fn models_are_listed_with_their_source() {
+    let home = TestHome::new();
+    home.write_agent_file("full.toml", FULL);
+    home.write_program("full-cli", ANSWERS);
+    insta::assert_snapshot!("models_unasked", home.run(&["models", "full"]).to_snapshot());
+    insta::assert_snapshot!("models", home.run(&["models", "full", "--probe"]).to_snapshot());
+    let outcome = home.run(&["models", "full", "--format", "json"]);
+    insta::assert_snapshot!("models_json", outcome.to_snapshot());
     assert_eq!(
         home.run(&["models", "full", "--format", "quiet"]).stdout,
         "default\nnew-1\nnew-2\n"
     );
-    home.program(
+    home.write_program(
         "full-cli",
         "case $1 in --version) echo 1;; *) echo 'no network' >&2; exit 3;; esac",
     );
-    insta::assert_snapshot!("models_fallback", home.run(&["models", "full", "--probe"]).told());
+    insta::assert_snapshot!(
+        "models_fallback",
+        home.run(&["models", "full", "--probe"]).to_snapshot()
+    );
 }
 
 #[test]
-fn each_way_to_be_broken_has_its_reason_and_its_way_out() {
-    let home = Home::new();
-    home.agent("mine.toml", FIVE);
-    home.agent("full.toml", FULL);
+fn each_agent_problem_has_a_reason_and_a_fix() {
+    let home = TestHome::new();
+    home.write_agent_file("mine.toml", MINIMAL);
+    home.write_agent_file("full.toml", FULL);
     let program = home.path().join("bin/mine-cli");
-    let told = |name: &str| {
-        let did = home.run(&["agents", "show", "mine", "--probe"]).told();
-        let (_, problems) = did.split_once("problems\n").unwrap_or_else(|| panic!("{did}"));
+    let assert_problems = |name: &str| {
+        let outcome = home.run(&["agents", "show", "mine", "--probe"]).to_snapshot();
+        let (_, problems) = outcome.split_once("problems\n").unwrap_or_else(|| panic!("{outcome}"));
         insta::assert_snapshot!(name, problems);
     };
-    home.program("mine-cli", "exit 0");
+    home.write_program("mine-cli", "exit 0");
     fs::set_permissions(&program, fs::Permissions::from_mode(0o644)).unwrap();
-    told("agents_not_executable");
+    assert_problems("agents_not_executable");
     fs::write(&program, "#!/no/such/interpreter\n").unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-    told("agents_shim_broken");
+    assert_problems("agents_shim_broken");
     assert_eq!(agent(&list(&home, &[]), "mine")["state"], "broken");
-    home.program("mine-cli", "echo 'what is --version?' >&2; exit 2");
-    told("agents_version_failed");
-    home.program("full-cli", "[ \"$1\" = --version ] && echo 1 || { echo Not logged in; exit 1; }");
-    let did = home.run(&["agents", "show", "full", "--probe"]).told();
-    insta::assert_snapshot!("agents_auth_missing", did.split_once("problems\n").unwrap().1);
+    home.write_program("mine-cli", "echo 'what is --version?' >&2; exit 2");
+    assert_problems("agents_version_failed");
+    home.write_program(
+        "full-cli",
+        "[ \"$1\" = --version ] && echo 1 || { echo Not logged in; exit 1; }",
+    );
+    let outcome = home.run(&["agents", "show", "full", "--probe"]).to_snapshot();
+    insta::assert_snapshot!("agents_auth_missing", outcome.split_once("problems\n").unwrap().1);
     let output = home.command(&["agents", "show", "full"]).env("FULL_BIN", "full-cli").output();
-    let told = String::from_utf8(output.unwrap().stdout).unwrap();
-    insta::assert_snapshot!("agents_bin_invalid", told.split_once("problems\n").unwrap().1);
+    let printed = String::from_utf8(output.unwrap().stdout).unwrap();
+    insta::assert_snapshot!("agents_bin_invalid", printed.split_once("problems\n").unwrap().1);
 }
 
 #[test]
-fn a_garbage_settings_file_is_told() {
-    let home = Home::new();
-    home.program("qwen", "echo 1");
+fn invalid_settings_file_is_reported() {
+    let home = TestHome::new();
+    home.write_program("qwen", "echo 1");
     fs::create_dir(home.path().join(".qwen")).unwrap();
     fs::write(home.path().join(".qwen/settings.json"), "{ no json").unwrap();
-    let did = home.run(&["models", "qwen", "--format", "json"]);
-    let told: Value = serde_json::from_str(&did.stdout).unwrap();
+    let outcome = home.run(&["models", "qwen", "--format", "json"]);
+    let printed: Value = serde_json::from_str(&outcome.stdout).unwrap();
     assert_eq!(
-        (&told["source"], &told["diagnostics"][0]["reason"]),
+        (&printed["source"], &printed["diagnostics"][0]["reason"]),
         (&"fallback".into(), &"models-fallback".into())
     );
-    let message = told["diagnostics"][0]["message"].as_str().unwrap();
+    let message = printed["diagnostics"][0]["message"].as_str().unwrap();
     assert!(message.contains("[HOME]/.qwen/settings.json`: it is not valid JSON"), "{message}");
 }
 
-/// Six that never answer would take 18 s one after the other. Between that and the 3.5 s that all may
-/// take together there is room for a machine that stands still for a while.
-const TOGETHER: Duration = Duration::from_secs(12);
+/// Six hanging programs would take 18 s one after the other, and 3.5 s in parallel. The limit leaves room for a slow
+/// machine.
+const PARALLEL_MAX: Duration = Duration::from_secs(12);
 
 #[test]
-fn all_that_hang_are_waited_for_together_and_what_is_known_is_not_asked_again() {
-    let home = Home::new();
+fn hanging_programs_are_probed_in_parallel_and_known_results_are_reused() {
+    let home = TestHome::new();
     let hang = "while :; do read -r line < \"$HOME/never\"; done";
     let never = home.path().join("never");
     rustix::fs::mknodat(rustix::fs::CWD, &never, rustix::fs::FileType::Fifo, 0o600.into(), 0)
         .unwrap();
     for name in ["codex", "claude", "gemini", "opencode", "qwen", "amp"] {
-        home.program(name, hang);
+        home.write_program(name, hang);
     }
-    home.agent("full.toml", FULL);
-    home.program("full-cli", &format!("echo \"$*\" >> \"$HOME/asked\"; {ANSWERS}"));
+    home.write_agent_file("full.toml", FULL);
+    home.write_program("full-cli", &format!("echo \"$*\" >> \"$HOME/asked\"; {ANSWERS}"));
     let asked = || fs::read_to_string(home.path().join("asked")).unwrap();
     let began = Instant::now();
-    let told = list(&home, &["--probe"]);
+    let printed = list(&home, &["--probe"]);
     let cold = began.elapsed();
-    assert!(cold < TOGETHER, "{cold:?}");
-    assert_eq!(agent(&told, "full")["version"], "full 1.2.3");
-    let late = agent(&told, "codex");
+    assert!(cold < PARALLEL_MAX, "{cold:?}");
+    assert_eq!(agent(&printed, "full")["version"], "full 1.2.3");
+    let hanging = agent(&printed, "codex");
     assert_eq!(
-        (&late["state"], &late["diagnostics"][0]["reason"]),
+        (&hanging["state"], &hanging["diagnostics"][0]["reason"]),
         (&"found".into(), &"version-probe-failed".into())
     );
     let before = asked();
@@ -264,10 +273,10 @@ fn all_that_hang_are_waited_for_together_and_what_is_known_is_not_asked_again() 
 }
 
 #[test]
-fn an_interrupted_probe_leaves_nothing_behind() {
-    let home = Home::new();
-    home.agent("mine.toml", FIVE);
-    home.program(
+fn interrupted_probe_leaves_no_process_behind() {
+    let home = TestHome::new();
+    home.write_agent_file("mine.toml", MINIMAL);
+    home.write_program(
         "mine-cli",
         "echo $$ > \"$HOME/pid\"; while :; do read -r line < \"$HOME/never\"; done",
     );
@@ -278,70 +287,70 @@ fn an_interrupted_probe_leaves_nothing_behind() {
     let pid = || fs::read_to_string(home.path().join("pid")).unwrap_or_default();
     crate::home::wait_for("the program", || pid().ends_with('\n'));
     running.signal(rustix::process::Signal::INT);
-    let did = running.finish();
-    insta::assert_snapshot!("agents_interrupted", did.told());
-    assert_eq!(did.code, 130);
+    let outcome = running.finish();
+    insta::assert_snapshot!("agents_interrupted", outcome.to_snapshot());
+    assert_eq!(outcome.code, 130);
     assert!(!std::path::Path::new("/proc").join(pid().trim()).exists());
 }
 
 #[test]
-fn a_registry_is_imported_and_nothing_is_overwritten() {
-    let home = Home::new();
+fn registry_import_does_not_overwrite_files() {
+    let home = TestHome::new();
     let registry = r#"{"version":"1","agents":[
         {"id":"new-agent","name":"New","version":"1.0.0","distribution":{"npx":{"package":"new-agent","args":["--acp"]}}},
         {"id":"goose","name":"Goose","version":"1","distribution":{"npx":{"package":"goose"}}},
         {"id":"odd","name":"Odd","version":"1","distribution":{}}]}"#;
     fs::write(home.path().join("project/registry.json"), registry).unwrap();
     let import = || home.run(&["agents", "import", "registry.json"]);
-    insta::assert_snapshot!("agents_import", import().told());
-    home.program("npx", "echo 1");
+    insta::assert_snapshot!("agents_import", import().to_snapshot());
+    home.write_program("npx", "echo 1");
     assert_eq!(agent(&list(&home, &[]), "new-agent")["state"], "found");
-    insta::assert_snapshot!("agents_import_again", import().told());
+    insta::assert_snapshot!("agents_import_again", import().to_snapshot());
     fs::write(home.path().join("project/registry.json"), "{ \"agents\": 7 }").unwrap();
-    insta::assert_snapshot!("agents_import_bad", import().told());
+    insta::assert_snapshot!("agents_import_bad", import().to_snapshot());
     insta::assert_snapshot!(
         "agents_import_none",
-        home.run(&["agents", "import", "no.json"]).told()
+        home.run(&["agents", "import", "no.json"]).to_snapshot()
     );
 }
 
 #[test]
-fn a_name_that_nobody_has_is_4_and_a_bad_file_2() {
-    let home = Home::new();
-    home.agent("bad.toml", "id = \"bad\"\nname = 7\n");
-    home.config("[agents.own]\ncommand = [\"goose\"]\n");
+fn unknown_agent_is_exit_code_4_and_invalid_file_2() {
+    let home = TestHome::new();
+    home.write_agent_file("bad.toml", "id = \"bad\"\nname = 7\n");
+    home.write_config("[agents.own]\ncommand = [\"goose\"]\n");
     let cases = [("unknown", "nobody", 4), ("command", "own", 4), ("bad_file", "bad", 2)];
     for (name, agent, code) in cases {
-        let did = home.run(&["agents", "show", agent]);
-        insta::assert_snapshot!(format!("error_agent_{name}"), did.told());
-        assert_eq!(did.code, code);
+        let outcome = home.run(&["agents", "show", agent]);
+        insta::assert_snapshot!(format!("error_agent_{name}"), outcome.to_snapshot());
+        assert_eq!(outcome.code, code);
     }
-    insta::assert_snapshot!("error_models_unknown", home.run(&["models", "nobody"]).told());
+    insta::assert_snapshot!("error_models_unknown", home.run(&["models", "nobody"]).to_snapshot());
 }
 
 #[test]
-fn every_agent_of_the_catalogue_can_be_run_by_name() {
-    let home = Home::new();
-    home.agent("mine.toml", FIVE);
-    home.program("mine-cli", AGENT);
-    let did = home.run(&["run", "-a", "mine", "--isolated", "hello"]);
-    assert_eq!((did.code, did.stdout.as_str()), (0, "I hear you.\n"), "{}", did.stderr);
-    home.config("default_agent = \"mine\"\n[agents.mine]\nenv = { A = \"1\" }\n");
-    let did = home.run(&["run", "--isolated", "hello"]);
-    assert_eq!((did.code, did.stdout.as_str()), (0, "I hear you.\n"), "{}", did.stderr);
+fn agent_of_the_catalog_runs_by_name() {
+    let home = TestHome::new();
+    home.write_agent_file("mine.toml", MINIMAL);
+    home.write_program("mine-cli", AGENT);
+    let outcome = home.run(&["run", "-a", "mine", "--isolated", "hello"]);
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "I hear you.\n"), "{}", outcome.stderr);
+    home.write_config("default_agent = \"mine\"\n[agents.mine]\nenv = { A = \"1\" }\n");
+    let outcome = home.run(&["run", "--isolated", "hello"]);
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "I hear you.\n"), "{}", outcome.stderr);
 }
 
 #[test]
-fn what_cannot_be_run_by_name_says_what_was_searched_and_how_to_get_it() {
-    let home = Home::new();
-    home.agent("full.toml", FULL);
-    home.agent("bad.toml", "id = \"bad\"\nname = 7\n");
-    home.config("[agents.half]\npass_env = []\n");
+fn agent_that_cannot_start_by_name_reports_the_cause_and_a_fix() {
+    let home = TestHome::new();
+    home.write_agent_file("full.toml", FULL);
+    home.write_agent_file("bad.toml", "id = \"bad\"\nname = 7\n");
+    home.write_config("[agents.half]\npass_env = []\n");
     for name in ["full", "bad", "half"] {
-        let did = home.run(&["run", "-a", name, "--isolated", "hello"]);
-        insta::assert_snapshot!(format!("error_run_{name}"), did.told());
-        assert_eq!(did.code, 1);
+        let outcome = home.run(&["run", "-a", name, "--isolated", "hello"]);
+        insta::assert_snapshot!(format!("error_run_{name}"), outcome.to_snapshot());
+        assert_eq!(outcome.code, 1);
     }
-    let did = home.run(&["run", "-a", "nobody", "--isolated", "hello"]);
-    assert_eq!(did.code, 4, "{}", did.stderr);
+    let outcome = home.run(&["run", "-a", "nobody", "--isolated", "hello"]);
+    assert_eq!(outcome.code, 4, "{}", outcome.stderr);
 }

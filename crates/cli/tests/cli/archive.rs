@@ -1,15 +1,15 @@
-//! `sessions export`, `sessions import` and `bugreport`: a session in a file.
+//! `sessions export`, `sessions import` and `bugreport`.
 
 use crate::{
-    fake_hub::{FakeHub, Heard, log_of, result},
-    home::Home,
+    fake_hub::{FakeHub, ReceivedMessages, attach_response, response},
+    home::TestHome,
 };
 use serde_json::{Value, json};
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
 const SECRET: &str = "ghp_0123456789abcdefghij";
 
-/// A hub with one session in which a secret was said in two pieces.
+/// A hub with one session in which a secret is split over two messages.
 fn hub() -> FakeHub {
     let said = |text: &str| {
         let content = json!({ "type": "text", "text": text });
@@ -18,7 +18,7 @@ fn hub() -> FakeHub {
         json!({ "is": "said", "turn": 1, "frame": frame })
     };
     let (first, second) = SECRET.split_at(9);
-    let log = log_of(
+    let log = attach_response(
         "s-7f3abcdefghi",
         &[
             &json!({ "is": "opened", "agent": "goose" }),
@@ -31,18 +31,18 @@ fn hub() -> FakeHub {
     FakeHub::new().on("_jackfield/attach", &log)
 }
 
-fn exported(home: &Home, more: &[&str]) -> Vec<Value> {
-    let did = home.run(&[&["sessions", "export", "7f3"][..], more].concat());
-    assert_eq!(did.code, 0, "{}", did.stderr);
-    did.stdout.lines().map(|it| serde_json::from_str(it).unwrap()).collect()
+fn run_export(home: &TestHome, more: &[&str]) -> Vec<Value> {
+    let outcome = home.run(&[&["sessions", "export", "7f3"][..], more].concat());
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    outcome.stdout.lines().map(|it| serde_json::from_str(it).unwrap()).collect()
 }
 
 #[test]
-fn an_export_has_a_header_every_event_and_an_end() {
-    let home = Home::new();
+fn export_has_a_header_every_event_and_a_trailer() {
+    let home = TestHome::new();
     hub().start(&home);
     for (flags, redacted) in [(&[][..], true), (&["--raw"], false)] {
-        let lines = exported(&home, flags);
+        let lines = run_export(&home, flags);
         assert_eq!(lines.len(), 7);
         assert_eq!(lines[0]["jackfield"], "session");
         assert_eq!(lines[0]["redacted"], redacted);
@@ -54,55 +54,59 @@ fn an_export_has_a_header_every_event_and_an_end() {
 }
 
 #[test]
-fn what_is_split_over_messages_is_hidden_unless_it_is_wanted() {
-    let home = Home::new();
+fn secret_split_over_messages_is_hidden_unless_raw() {
+    let home = TestHome::new();
     hub().start(&home);
     let text = |lines: &[Value]| {
         let content = |it: &Value| it.pointer("/frame/params/update/content/text").cloned();
         let texts = lines.iter().filter_map(content);
         texts.map(|it| it.as_str().unwrap().to_owned()).collect::<String>()
     };
-    assert_eq!(text(&exported(&home, &[])), "it is ghp_*** and no more");
-    assert_eq!(text(&exported(&home, &["--raw"])), format!("it is {SECRET} and no more"));
+    assert_eq!(text(&run_export(&home, &[])), "it is ghp_*** and no more");
+    assert_eq!(text(&run_export(&home, &["--raw"])), format!("it is {SECRET} and no more"));
 }
 
 #[test]
-fn an_exported_file_is_readable_by_its_owner_alone_whatever_was_there() {
-    let home = Home::new();
+fn exported_file_is_readable_only_by_its_owner() {
+    let home = TestHome::new();
     hub().start(&home);
     let file = home.path().join("project/x.ndjson");
     fs::write(&file, "older").unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
-    let did = home.run(&["sessions", "export", "7f3", "-o", "x.ndjson"]);
-    insta::assert_snapshot!("export_file", did.told());
+    let outcome = home.run(&["sessions", "export", "7f3", "-o", "x.ndjson"]);
+    insta::assert_snapshot!("export_file", outcome.to_snapshot());
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     let nowhere = home.run(&["sessions", "export", "7f3", "-o", "no/such/folder/x.ndjson"]);
-    insta::assert_snapshot!("export_nowhere", nowhere.told());
-    insta::assert_snapshot!("export_unknown", home.run(&["sessions", "export", "zzz"]).told());
+    insta::assert_snapshot!("export_nowhere", nowhere.to_snapshot());
+    insta::assert_snapshot!(
+        "export_unknown",
+        home.run(&["sessions", "export", "zzz"]).to_snapshot()
+    );
 }
 
 #[test]
-fn half_an_export_is_not_left_behind() {
-    let home = Home::new();
-    let mut log = log_of("s-7f3abcdefghi", &[&json!({ "is": "opened" }), &json!({ "is": "x" })]);
+fn incomplete_export_is_removed() {
+    let home = TestHome::new();
+    let mut log =
+        attach_response("s-7f3abcdefghi", &[&json!({ "is": "opened" }), &json!({ "is": "x" })]);
     log.remove(0);
     FakeHub::new().on("_jackfield/attach", &log).start(&home);
-    let did = home.run(&["sessions", "export", "7f3", "-o", "x.ndjson"]);
-    insta::assert_snapshot!("export_gap", did.told());
+    let outcome = home.run(&["sessions", "export", "7f3", "-o", "x.ndjson"]);
+    insta::assert_snapshot!("export_gap", outcome.to_snapshot());
     assert!(!home.path().join("project/x.ndjson").exists());
 }
 
 #[test]
-fn an_export_as_markdown_is_for_people_and_hides_secrets_as_well() {
-    let home = Home::new();
+fn markdown_export_hides_secrets_unless_raw() {
+    let home = TestHome::new();
     hub().start(&home);
     let markdown = |more: &[&str]| {
         let args = ["sessions", "export", "7f3", "--format", "markdown"];
-        let did = home.run(&[&args[..], more].concat());
-        assert_eq!(did.code, 0, "{}", did.stderr);
-        did
+        let outcome = home.run(&[&args[..], more].concat());
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        outcome
     };
-    insta::assert_snapshot!("export_markdown", markdown(&[]).told());
+    insta::assert_snapshot!("export_markdown", markdown(&[]).to_snapshot());
     assert!(markdown(&["--raw"]).stdout.contains(&format!("it is {SECRET} and no more")));
     let text = markdown(&["-o", "x.md"]);
     assert_eq!(text.stdout, "");
@@ -110,21 +114,21 @@ fn an_export_as_markdown_is_for_people_and_hides_secrets_as_well() {
     assert_eq!(file, markdown(&[]).stdout);
 }
 
-/// A home with `x.ndjson`, an export of the session, and a hub that takes imports.
-fn importing() -> (Home, Heard) {
-    let home = Home::new();
-    let taken = result(&json!({ "sessionId": "s-other123456" }));
-    let heard = hub().on("_jackfield/import", &[taken]).start(&home);
+/// A home with `x.ndjson`, an export of the session, and a hub that accepts imports.
+fn home_with_export() -> (TestHome, ReceivedMessages) {
+    let home = TestHome::new();
+    let taken = response(&json!({ "sessionId": "s-other123456" }));
+    let received = hub().on("_jackfield/import", &[taken]).start(&home);
     assert_eq!(home.run(&["sessions", "export", "7f3", "-o", "x.ndjson"]).code, 0);
-    (home, heard)
+    (home, received)
 }
 
 #[test]
-fn an_import_is_sent_whole_and_says_its_name() {
-    let (home, heard) = importing();
-    let did = home.run(&["sessions", "import", "x.ndjson", "--name", "from\tthe laptop"]);
-    insta::assert_snapshot!("import", did.told());
-    let sent = heard.all("_jackfield/import");
+fn import_sends_all_events_and_prints_the_new_id() {
+    let (home, received) = home_with_export();
+    let outcome = home.run(&["sessions", "import", "x.ndjson", "--name", "from\tthe laptop"]);
+    insta::assert_snapshot!("import", outcome.to_snapshot());
+    let sent = received.with_method("_jackfield/import");
     assert_eq!(sent.len(), 3);
     assert_eq!(sent[0]["params"], json!({ "from": "s-7f3abcdefghi" }));
     assert_eq!(sent[1]["params"]["lines"].as_array().unwrap().len(), 5);
@@ -133,8 +137,8 @@ fn an_import_is_sent_whole_and_says_its_name() {
 }
 
 #[test]
-fn a_file_that_is_no_whole_session_is_refused_and_the_session_never_ended() {
-    let (home, heard) = importing();
+fn invalid_file_is_rejected_and_the_import_is_not_completed() {
+    let (home, received) = home_with_export();
     let path = home.path().join("project/x.ndjson");
     let whole = fs::read_to_string(&path).unwrap();
     let newer = whole.replace("\"version\":1", "\"version\":2");
@@ -149,21 +153,23 @@ fn a_file_that_is_no_whole_session_is_refused_and_the_session_never_ended() {
     ];
     for (name, text) in cases {
         fs::write(&path, text).unwrap();
-        insta::assert_snapshot!(name, home.run(&["sessions", "import", "x.ndjson"]).told());
+        insta::assert_snapshot!(name, home.run(&["sessions", "import", "x.ndjson"]).to_snapshot());
     }
     let missing = home.run(&["sessions", "import", "nowhere.ndjson"]);
-    insta::assert_snapshot!("import_missing", missing.told());
+    insta::assert_snapshot!("import_missing", missing.to_snapshot());
     let ended = |it: &Value| it["params"].get("end").is_some();
-    assert!(!heard.all("_jackfield/import").iter().any(ended));
+    assert!(!received.with_method("_jackfield/import").iter().any(ended));
 }
 
 #[test]
-fn a_bug_report_says_what_it_contains_and_can_leave_out_what_was_said() {
-    let home = Home::new();
+fn bug_report_lists_its_contents_and_can_omit_messages() {
+    let home = TestHome::new();
     hub().start(&home);
-    home.config("[agents.x]\ncommand = [\"x\"]\n[agents.x.env]\nPLAIN = \"not-for-others\"\n");
-    let did = home.run(&["bugreport", "7f3"]);
-    insta::assert_snapshot!("bugreport", did.told());
+    home.write_config(
+        "[agents.x]\ncommand = [\"x\"]\n[agents.x.env]\nPLAIN = \"not-for-others\"\n",
+    );
+    let outcome = home.run(&["bugreport", "7f3"]);
+    insta::assert_snapshot!("bugreport", outcome.to_snapshot());
     let file = home.path().join("project/jackfield-s-7f3abcdefghi.txt");
     let with = fs::read_to_string(&file).unwrap();
     assert!(with.contains("it is ghp_***") && with.contains("and no more"), "{with}");

@@ -1,83 +1,88 @@
-//! Permission requests when nobody sits at the terminal.
+//! Permission requests of `jackfield run` without a terminal.
 
 use crate::{
-    fake_hub::{FakeHub, Heard, ask, say, stop},
-    home::{Did, Home, wait_for},
+    fake_hub::{FakeHub, ReceivedMessages, agent_text, permission_request, prompt_response},
+    home::{CommandOutcome, TestHome, wait_for},
 };
 use serde_json::{Value, json};
 
-fn run(kind: &str, flags: &[&str]) -> (Did, Heard) {
-    let home = Home::new();
-    let heard = FakeHub::new()
-        .on("session/prompt", &[ask(1, kind)])
-        .on("answer", &[say("Done."), stop("end_turn")])
-        .on("session/cancel", &[stop("cancelled")])
+fn run(kind: &str, flags: &[&str]) -> (CommandOutcome, ReceivedMessages) {
+    let home = TestHome::new();
+    let received = FakeHub::new()
+        .on("session/prompt", &[permission_request(1, kind)])
+        .on("answer", &[agent_text("Done."), prompt_response("end_turn")])
+        .on("session/cancel", &[prompt_response("cancelled")])
         .start(&home);
     let args = [&["run"], flags, &["hello", "--", "goose", "acp"]].concat();
-    (home.run(&args), heard)
+    (home.run(&args), received)
 }
 
-fn chosen(heard: &Heard) -> Value {
-    heard.all("answer")[0]["result"]["outcome"]["optionId"].clone()
-}
-
-#[test]
-fn by_default_an_ask_is_denied_and_the_exit_code_says_so() {
-    let (did, heard) = run("edit", &[]);
-    insta::assert_snapshot!("ask_denied", did.told());
-    assert_eq!((did.code, chosen(&heard)), (5, json!("no")));
+fn chosen(received: &ReceivedMessages) -> Value {
+    received.with_method("answer")[0]["result"]["outcome"]["optionId"].clone()
 }
 
 #[test]
-fn everything_may_be_allowed_each_time_for_once() {
-    let (did, heard) = run("execute", &["--approve", "all"]);
-    insta::assert_snapshot!("ask_allowed", did.told());
-    assert_eq!((did.code, chosen(&heard)), (0, json!("once")));
+fn request_is_denied_by_default_with_exit_code_5() {
+    let (outcome, received) = run("edit", &[]);
+    insta::assert_snapshot!("ask_denied", outcome.to_snapshot());
+    assert_eq!((outcome.code, chosen(&received)), (5, json!("no")));
 }
 
 #[test]
-fn reads_may_be_allowed_and_writes_not() {
-    let (did, heard) = run("read", &["--approve", "reads"]);
-    assert_eq!((did.code, chosen(&heard)), (0, json!("once")));
-    let (did, heard) = run("edit", &["--approve", "reads"]);
-    assert_eq!((did.code, chosen(&heard)), (5, json!("no")));
+fn approve_all_allows_each_request_once() {
+    let (outcome, received) = run("execute", &["--approve", "all"]);
+    insta::assert_snapshot!("ask_allowed", outcome.to_snapshot());
+    assert_eq!((outcome.code, chosen(&received)), (0, json!("once")));
 }
 
 #[test]
-fn an_ask_may_fail_the_run() {
-    let (did, heard) = run("edit", &["--on-ask", "fail"]);
-    insta::assert_snapshot!("ask_failed", did.told());
-    assert_eq!((did.code, chosen(&heard)), (5, json!("no")));
-    assert_eq!(heard.all("session/cancel").len(), 1);
+fn approve_reads_allows_reads_and_denies_writes() {
+    let (outcome, received) = run("read", &["--approve", "reads"]);
+    assert_eq!((outcome.code, chosen(&received)), (0, json!("once")));
+    let (outcome, received) = run("edit", &["--approve", "reads"]);
+    assert_eq!((outcome.code, chosen(&received)), (5, json!("no")));
 }
 
 #[test]
-fn an_ask_may_wait_for_another_client() {
-    let home = Home::new();
+fn on_ask_fail_cancels_the_turn() {
+    let (outcome, received) = run("edit", &["--on-ask", "fail"]);
+    insta::assert_snapshot!("ask_failed", outcome.to_snapshot());
+    assert_eq!((outcome.code, chosen(&received)), (5, json!("no")));
+    assert_eq!(received.with_method("session/cancel").len(), 1);
+}
+
+#[test]
+fn on_ask_wait_waits_for_another_client() {
+    let home = TestHome::new();
     let settled = json!({
         "jsonrpc": "2.0", "method": "$/cancel_request", "params": { "requestId": 1 },
     });
-    let heard = FakeHub::new()
+    let received = FakeHub::new()
         .on(
             "session/prompt",
-            &[ask(1, "edit"), settled.to_string(), say("Done."), stop("end_turn")],
+            &[
+                permission_request(1, "edit"),
+                settled.to_string(),
+                agent_text("Done."),
+                prompt_response("end_turn"),
+            ],
         )
         .start(&home);
-    let did = home.run(&["run", "--on-ask", "wait", "hello", "--", "goose", "acp"]);
-    insta::assert_snapshot!("ask_waits", did.told());
-    assert_eq!(did.code, 0);
-    assert!(heard.all("answer").is_empty());
+    let outcome = home.run(&["run", "--on-ask", "wait", "hello", "--", "goose", "acp"]);
+    insta::assert_snapshot!("ask_waits", outcome.to_snapshot());
+    assert_eq!(outcome.code, 0);
+    assert!(received.with_method("answer").is_empty());
 }
 
 #[test]
-fn a_run_that_waits_can_be_interrupted() {
-    let home = Home::new();
-    let heard = FakeHub::new()
-        .on("session/prompt", &[ask(1, "edit")])
-        .on("session/cancel", &[stop("cancelled")])
+fn run_that_waits_for_an_answer_can_be_interrupted() {
+    let home = TestHome::new();
+    let received = FakeHub::new()
+        .on("session/prompt", &[permission_request(1, "edit")])
+        .on("session/cancel", &[prompt_response("cancelled")])
         .start(&home);
     let running = home.start(&["run", "--on-ask", "wait", "hello", "--", "goose", "acp"], None);
-    wait_for("the prompt", || !heard.all("session/prompt").is_empty());
+    wait_for("the prompt", || !received.with_method("session/prompt").is_empty());
     running.signal(rustix::process::Signal::INT);
     assert_eq!(running.finish().code, 130);
 }

@@ -1,8 +1,11 @@
-//! `jackfield attach` with typed lines from a pipe; a real terminal is in `terminal`.
+//! `jackfield attach` with lines from a pipe; `terminal.rs` uses a terminal.
 
 use crate::{
-    fake_hub::{FakeHub, HANG_UP, ask, chunk, fact, fault, result, row, say, stop},
-    home::{Home, wait_for},
+    fake_hub::{
+        CLOSE_CONNECTION, FakeHub, agent_text, hub_error, hub_event, message_chunk,
+        permission_request, prompt_response, response, session_row,
+    },
+    home::{TestHome, wait_for},
     log::history,
 };
 use rustix::process::Signal;
@@ -10,7 +13,7 @@ use serde_json::json;
 use std::{io::Write as _, process::Stdio};
 
 fn head() -> String {
-    result(&json!({ "sessionId": "s-7f3abcdefghi", "head": 18 }))
+    response(&json!({ "sessionId": "s-7f3abcdefghi", "head": 18 }))
 }
 
 fn attached() -> Vec<String> {
@@ -18,150 +21,159 @@ fn attached() -> Vec<String> {
 }
 
 fn turn(seq: u64, what: &str, members: serde_json::Value) -> String {
-    fact("turn", seq, what, members)
+    hub_event("turn", seq, what, members)
 }
 
 #[test]
-fn it_begins_with_the_last_turn_and_leaves_when_nothing_is_typed() {
-    let home = Home::new();
-    let heard = FakeHub::new().on("_jackfield/attach", &attached()).start(&home);
-    let did = home.run(&["attach", "7f3"]);
-    insta::assert_snapshot!("attach", did.told());
-    assert_eq!(did.code, 0);
-    let attached = heard.all("_jackfield/attach");
-    assert_eq!(attached[0]["params"]["observe"], true, "the first one only looks");
+fn attach_starts_with_the_last_turn_and_exits_at_the_end_of_stdin() {
+    let home = TestHome::new();
+    let received = FakeHub::new().on("_jackfield/attach", &attached()).start(&home);
+    let outcome = home.run(&["attach", "7f3"]);
+    insta::assert_snapshot!("attach", outcome.to_snapshot());
+    assert_eq!(outcome.code, 0);
+    let attached = received.with_method("_jackfield/attach");
+    assert_eq!(attached[0]["params"]["observe"], true, "the first one is an observer");
     assert_eq!(attached[1]["params"], json!({ "sessionId": "s-7f3abcdefghi", "after": 13 }));
 }
 
 #[test]
-fn it_begins_where_it_is_told_to() {
-    let home = Home::new();
-    let heard = FakeHub::new().on("_jackfield/attach", &attached()).start(&home);
+fn attach_starts_at_the_given_event() {
+    let home = TestHome::new();
+    let received = FakeHub::new().on("_jackfield/attach", &attached()).start(&home);
     home.run(&["attach", "--all"]);
     home.run(&["attach", "--after", "9"]);
-    let attached = heard.all("_jackfield/attach");
+    let attached = received.with_method("_jackfield/attach");
     assert_eq!(attached.len(), 2);
     assert_eq!(attached[0]["params"]["after"], 0);
     assert_eq!(attached[1]["params"]["after"], 9);
 }
 
 #[test]
-fn a_typed_line_is_a_prompt_and_its_turn_is_waited_for() {
-    let home = Home::new();
+fn typed_line_is_a_prompt_and_attach_waits_for_its_turn() {
+    let home = TestHome::new();
     let prompted = turn(19, "prompted", json!({ "turn": 4, "by": "us", "frame": {} }));
     let end = json!({ "turn": 4, "how": "stopped", "answer": { "stopReason": "end_turn" } });
     let ended = turn(21, "ended", end);
-    let heard = FakeHub::new()
+    let received = FakeHub::new()
         .on("_jackfield/attach", &[head()])
-        .on("session/prompt", &[prompted, say("Gladly."), ended, stop("end_turn")])
+        .on(
+            "session/prompt",
+            &[prompted, agent_text("Gladly."), ended, prompt_response("end_turn")],
+        )
         .start(&home);
-    let did = home.run_with_input(&["attach", "7f3"], "\nGo on\n");
-    insta::assert_snapshot!("attach_prompt", did.told());
+    let outcome = home.run_with_input(&["attach", "7f3"], "\nGo on\n");
+    insta::assert_snapshot!("attach_prompt", outcome.to_snapshot());
     home.run_with_input(&["attach", "7f3"], "/compact\n");
-    let prompts = heard.all("session/prompt");
+    let prompts = received.with_method("session/prompt");
     assert_eq!(prompts[0]["params"]["prompt"][0]["text"], "Go on");
-    assert_eq!(prompts[1]["params"]["prompt"][0]["text"], "/compact", "the agent's own commands");
-    assert!(heard.all("session/close").is_empty(), "the session goes on without us");
+    assert_eq!(
+        prompts[1]["params"]["prompt"][0]["text"], "/compact",
+        "commands of the agent are passed on"
+    );
+    assert!(received.with_method("session/close").is_empty(), "the session stays open");
 }
 
 #[test]
-fn asks_are_answered_inline() {
-    let home = Home::new();
-    let asked = fact("ask", 19, "asked", json!({ "ask": 1, "frame": {} }));
+fn typed_line_answers_a_request() {
+    let home = TestHome::new();
+    let asked = hub_event("ask", 19, "asked", json!({ "ask": 1, "frame": {} }));
     let chosen =
         json!({ "result": { "outcome": { "outcome": "selected", "optionId": "always" } } });
     let answer = json!({ "ask": 1, "by": "us (c-2)", "answer": chosen });
-    let answered = fact("ask", 20, "answered", answer);
-    let heard = FakeHub::new()
-        .rows(&[row("s-7f3abcdefghi", "goose", "asks", "fix the parser")])
-        .on("_jackfield/attach", &[asked, ask(3, "execute"), head()])
-        .on("answer", &[answered, HANG_UP.to_owned()])
+    let answered = hub_event("ask", 20, "answered", answer);
+    let received = FakeHub::new()
+        .with_sessions(&[session_row("s-7f3abcdefghi", "goose", "asks", "fix the parser")])
+        .on("_jackfield/attach", &[asked, permission_request(3, "execute"), head()])
+        .on("answer", &[answered, CLOSE_CONNECTION.to_owned()])
         .start(&home);
     let mut child = home.command(&["attach", "--all"]).stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(b"what?\na\n").unwrap();
     let output = child.wait_with_output().unwrap();
     insta::assert_snapshot!("attach_asks", String::from_utf8(output.stderr).unwrap());
-    assert_eq!(output.status.code(), Some(6), "the hub hung up");
-    assert_eq!(heard.all("answer")[0]["result"]["outcome"]["optionId"], "always");
+    assert_eq!(output.status.code(), Some(6), "the hub closed the connection");
+    assert_eq!(received.with_method("answer")[0]["result"]["outcome"]["optionId"], "always");
 }
 
 #[test]
-fn cancel_is_a_word() {
-    let home = Home::new();
-    let heard = FakeHub::new().on("_jackfield/attach", &[head()]).start(&home);
+fn cancel_command_cancels_the_turn() {
+    let home = TestHome::new();
+    let received = FakeHub::new().on("_jackfield/attach", &[head()]).start(&home);
     assert_eq!(home.run_with_input(&["attach"], "/cancel\n/quit\n").code, 0);
-    wait_for("the cancel", || heard.all("session/cancel").len() == 1);
+    wait_for("the cancel", || received.with_method("session/cancel").len() == 1);
 }
 
 #[test]
-fn ctrl_c_cancels_a_running_turn_first() {
-    let home = Home::new();
-    let heard = FakeHub::new()
-        .rows(&[row("s-7f3abcdefghi", "goose", "working", "fix the parser")])
-        .on("_jackfield/attach", &[chunk(18, "agent_message_chunk", "Working"), head()])
+fn ctrl_c_cancels_a_running_turn_before_it_exits() {
+    let home = TestHome::new();
+    let received = FakeHub::new()
+        .with_sessions(&[session_row("s-7f3abcdefghi", "goose", "working", "fix the parser")])
+        .on("_jackfield/attach", &[message_chunk(18, "agent_message_chunk", "Working"), head()])
         .start(&home);
-    // A pipe that stays open: somebody who types nothing.
+    // Stdin stays open without input.
     let mut command = home.command(&["attach", "--all"]);
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
     let pid = rustix::process::Pid::from_child(&child);
-    wait_for("the attach", || !heard.all("_jackfield/attach").is_empty());
+    wait_for("the attach", || !received.with_method("_jackfield/attach").is_empty());
     rustix::process::kill_process(pid, Signal::INT).unwrap();
-    wait_for("the cancel", || heard.all("session/cancel").len() == 1);
+    wait_for("the cancel", || received.with_method("session/cancel").len() == 1);
     rustix::process::kill_process(pid, Signal::INT).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(0), "leaving is what was wanted");
+    assert_eq!(child.wait().unwrap().code(), Some(0), "detaching is not an error");
 }
 
 #[test]
-fn a_prompt_that_is_refused_is_reported_and_one_can_go_on() {
-    let home = Home::new();
-    let ours = json!({ "code": "overloaded", "what": "x" });
+fn refused_prompt_is_reported_and_attach_continues() {
+    let home = TestHome::new();
+    let hub_data = json!({ "code": "overloaded", "what": "x" });
     FakeHub::new()
         .on("_jackfield/attach", &[head()])
-        .on("session/prompt", &[fault(-31002, "too much at once: x", &ours)])
+        .on("session/prompt", &[hub_error(-31002, "too much at once: x", &hub_data)])
         .start(&home);
-    let did = home.run_with_input(&["attach", "7f3"], "Go on\n");
-    insta::assert_snapshot!("attach_refused", did.told());
-    assert_eq!(did.code, 0);
+    let outcome = home.run_with_input(&["attach", "7f3"], "Go on\n");
+    insta::assert_snapshot!("attach_refused", outcome.to_snapshot());
+    assert_eq!(outcome.code, 0);
 }
 
 #[test]
-fn a_new_session_is_opened_and_stays() {
-    let home = Home::new();
-    let heard = FakeHub::new()
-        .rows(&[row("s-new4lnliedxj", "goose", "idle", "")])
-        .on("session/prompt", &[say("Hi."), stop("end_turn")])
+fn new_session_stays_open_after_attach_exits() {
+    let home = TestHome::new();
+    let received = FakeHub::new()
+        .with_sessions(&[session_row("s-new4lnliedxj", "goose", "idle", "")])
+        .on("session/prompt", &[agent_text("Hi."), prompt_response("end_turn")])
         .start(&home);
     let by_name = home.run_with_input(&["attach", "--new", "-a", "goose"], "hello\n");
-    insta::assert_snapshot!("attach_new", by_name.told());
+    insta::assert_snapshot!("attach_new", by_name.to_snapshot());
     let by_command = home.run_with_input(&["attach", "--cwd", "..", "--", "goose", "acp"], "");
     assert_eq!(by_command.code, 0, "{}", by_command.stderr);
-    let agents = heard.all("_jackfield/connect");
+    let agents = received.with_method("_jackfield/connect");
     assert_eq!(agents[0]["params"]["agent"], "goose");
     assert_eq!(agents[1]["params"]["agent"]["argv"], json!(["goose", "acp"]));
-    let opened = heard.all("session/new");
+    let opened = received.with_method("session/new");
     assert_eq!(opened.len(), 2);
     assert_eq!(opened[1]["params"]["cwd"], json!(home.path().canonicalize().unwrap()));
-    assert!(heard.all("session/close").is_empty(), "they go on without us");
+    assert!(received.with_method("session/close").is_empty(), "the sessions stay open");
 }
 
 #[test]
-fn a_name_chooses_among_the_sessions_that_run() {
-    let home = Home::new();
-    let mut older = row("s-abcdefghi111", "claude", "idle", "older");
+fn agent_name_selects_among_running_sessions() {
+    let home = TestHome::new();
+    let mut older = session_row("s-abcdefghi111", "claude", "idle", "older");
     older["updatedAt"] = json!("2026-11-15T08:00:00.000Z");
-    let heard = FakeHub::new()
-        .rows(&[row("s-7f3abcdefghi", "goose", "idle", "fix the parser"), older])
+    let received = FakeHub::new()
+        .with_sessions(&[session_row("s-7f3abcdefghi", "goose", "idle", "fix the parser"), older])
         .on("_jackfield/attach", &[head()])
         .start(&home);
     assert_eq!(home.run(&["attach", "--all", "-a", "claude"]).code, 0);
-    assert_eq!(heard.all("_jackfield/attach")[0]["params"]["sessionId"], "s-abcdefghi111");
-    insta::assert_snapshot!("attach_none", home.run(&["attach", "-a", "codex"]).told());
+    assert_eq!(
+        received.with_method("_jackfield/attach")[0]["params"]["sessionId"],
+        "s-abcdefghi111"
+    );
+    insta::assert_snapshot!("attach_none", home.run(&["attach", "-a", "codex"]).to_snapshot());
 }
 
 #[test]
-fn programs_hear_a_session_as_json_events_envelopes_or_final_words() {
-    let home = Home::new();
+fn attach_prints_json_events_envelopes_or_the_final_message() {
+    let home = TestHome::new();
     let prompted = turn(19, "prompted", json!({ "turn": 4, "by": "us", "frame": {} }));
     let text = json!({ "type": "text", "text": "Gladly." });
     let update = json!({ "sessionUpdate": "agent_message_chunk", "content": text });
@@ -172,10 +184,10 @@ fn programs_hear_a_session_as_json_events_envelopes_or_final_words() {
     let ended = turn(21, "ended", end);
     FakeHub::new()
         .on("_jackfield/attach", &[head()])
-        .on("session/prompt", &[prompted, said.to_string(), ended, stop("end_turn")])
+        .on("session/prompt", &[prompted, said.to_string(), ended, prompt_response("end_turn")])
         .start(&home);
     for format in ["json", "events", "envelopes", "quiet"] {
-        let did = home.run_with_input(&["attach", "7f3", "--format", format], "Go on\n");
-        insta::assert_snapshot!(format!("attach_{format}"), did.told());
+        let outcome = home.run_with_input(&["attach", "7f3", "--format", format], "Go on\n");
+        insta::assert_snapshot!(format!("attach_{format}"), outcome.to_snapshot());
     }
 }

@@ -1,12 +1,12 @@
-//! The real daemon: started on demand, looked at, stopped; and the hub inside a command.
+//! The real daemon: started on demand, inspected, stopped; and the hub inside a command.
 
 use crate::{
-    fake_hub::{FakeHub, HANG_UP, fault},
-    home::{Home, wait_for},
+    fake_hub::{CLOSE_CONNECTION, FakeHub, hub_error},
+    home::{TestHome, wait_for},
 };
 use serde_json::{Value, json};
 
-/// An agent of a few lines of shell: it greets, opens a session, and repeats what it is told.
+/// A minimal agent as a shell script.
 pub(crate) const AGENT: &str = r#"
 while read -r line; do
   id=${line#*\"id\":}; id=${id%%,*}
@@ -19,116 +19,116 @@ while read -r line; do
   esac
 done"#;
 
-fn status(home: &Home) -> Value {
-    let did = home.run(&["daemon", "status", "--format", "json"]);
-    assert_eq!(did.code, 0, "{}", did.stderr);
-    serde_json::from_str(&did.stdout).unwrap()
+fn read_status(home: &TestHome) -> Value {
+    let outcome = home.run(&["daemon", "status", "--format", "json"]);
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    serde_json::from_str(&outcome.stdout).unwrap()
 }
 
 #[test]
-fn it_is_started_once_and_stopped() {
-    let home = Home::new();
+fn daemon_starts_once_and_stops() {
+    let home = TestHome::new();
     let started = home.run(&["daemon", "start"]);
     assert_eq!(started.code, 0, "{}", started.stderr);
-    let pid = status(&home)["pid"].as_u64().unwrap();
+    let pid = read_status(&home)["pid"].as_u64().unwrap();
     assert_eq!(started.stderr, format!("the daemon started, pid {pid}\n"));
     let again = home.run(&["daemon", "start"]);
-    assert_eq!(again.stderr, format!("the daemon already runs, pid {pid}\n"));
-    assert_eq!(status(&home)["version"], "[VERSION]", "ours, and redacted");
-    // Clients that have just left may still be counted.
-    let told = home.run(&["daemon", "status"]).told().replace(&pid.to_string(), "[PID]");
-    let told: Vec<&str> = told.lines().filter(|it| !it.starts_with("clients")).collect();
-    insta::assert_snapshot!("daemon_status", told.join("\n"));
-    let twice = home.run(&["serve"]).told().replace(&pid.to_string(), "[PID]");
+    assert_eq!(again.stderr, format!("the daemon is already running, pid {pid}\n"));
+    assert_eq!(read_status(&home)["version"], "[VERSION]", "the version of this build, redacted");
+    // Clients that have just disconnected may still be counted.
+    let printed = home.run(&["daemon", "status"]).to_snapshot().replace(&pid.to_string(), "[PID]");
+    let printed: Vec<&str> = printed.lines().filter(|it| !it.starts_with("clients")).collect();
+    insta::assert_snapshot!("daemon_status", printed.join("\n"));
+    let twice = home.run(&["serve"]).to_snapshot().replace(&pid.to_string(), "[PID]");
     insta::assert_snapshot!("daemon_serve_twice", twice);
-    insta::assert_snapshot!("daemon_stop", home.run(&["daemon", "stop"]).told());
-    // It gives up its socket first and ends then.
-    wait_for("the end of the daemon", || is_gone(pid));
-    insta::assert_snapshot!("daemon_stop_again", home.run(&["daemon", "stop"]).told());
+    insta::assert_snapshot!("daemon_stop", home.run(&["daemon", "stop"]).to_snapshot());
+    // The daemon removes its socket before it exits.
+    wait_for("the daemon to exit", || has_exited(pid));
+    insta::assert_snapshot!("daemon_stop_again", home.run(&["daemon", "stop"]).to_snapshot());
 }
 
 #[test]
-fn the_token_is_printed_once_there_is_one() {
-    let home = Home::new();
+fn token_is_printed_after_the_daemon_has_created_it() {
+    let home = TestHome::new();
     let none = home.run(&["token"]);
     assert_eq!(none.code, 6, "{}", none.stderr);
     assert!(none.stderr.contains("jackfield daemon start"), "{}", none.stderr);
     assert_eq!(home.run(&["daemon", "start"]).code, 0);
-    let kept = std::fs::read_to_string(home.path().join("state/jackfield/token")).unwrap();
-    let did = home.run(&["token"]);
-    assert_eq!((did.code, did.stdout.trim_end()), (0, kept.trim_end()));
+    let stored = std::fs::read_to_string(home.path().join("state/jackfield/token")).unwrap();
+    let outcome = home.run(&["token"]);
+    assert_eq!((outcome.code, outcome.stdout.trim_end()), (0, stored.trim_end()));
     assert_eq!(home.run(&["daemon", "stop"]).code, 0);
 }
 
-/// A process that has ended stays a zombie until its parent asks for its status.
-fn is_gone(pid: u64) -> bool {
+/// A process that has exited stays a zombie until its parent reaps it.
+fn has_exited(pid: u64) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with('Z'))
 }
 
 #[test]
-fn commands_that_need_one_start_it() {
-    let home = Home::new();
-    let did = home.run(&["sessions", "list"]);
-    assert_eq!((did.code, did.stderr.as_str()), (0, "there are no sessions yet\n"));
+fn command_that_needs_a_daemon_starts_it() {
+    let home = TestHome::new();
+    let outcome = home.run(&["sessions", "list"]);
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, "there are no sessions yet\n"));
     assert!(home.socket().exists());
     assert_eq!(home.run(&["daemon", "stop"]).code, 0);
 }
 
 #[test]
-fn right_after_a_stop_the_next_command_works() {
-    let home = Home::new();
+fn command_right_after_a_stop_starts_a_new_daemon() {
+    let home = TestHome::new();
     for _ in 0..3 {
-        let did = home.run(&["sessions", "list"]);
-        assert_eq!(did.code, 0, "{}", did.stderr);
+        let outcome = home.run(&["sessions", "list"]);
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
         assert_eq!(home.run(&["daemon", "stop"]).code, 0);
     }
 }
 
 #[test]
-fn a_daemon_on_its_way_out_is_waited_for_and_the_next_one_started() {
-    let home = Home::new();
-    let ours = json!({ "code": "stopping" });
-    let stopping = fault(-31007, "the hub is stopping", &ours);
-    // Its door closes with the last connection.
-    let lines = [stopping, HANG_UP.to_owned()];
+fn stopping_daemon_is_waited_for_and_a_new_one_is_started() {
+    let home = TestHome::new();
+    let hub_data = json!({ "code": "stopping" });
+    let stopping = hub_error(-31007, "the hub is stopping", &hub_data);
+    // The fake hub removes its socket when it closes the connection.
+    let lines = [stopping, CLOSE_CONNECTION.to_owned()];
     FakeHub::new().on("_jackfield/status", &lines).start(&home);
-    let did = home.run(&["sessions", "list"]);
-    assert_eq!((did.code, did.stderr.as_str()), (0, "there are no sessions yet\n"));
+    let outcome = home.run(&["sessions", "list"]);
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, "there are no sessions yet\n"));
     assert_eq!(home.run(&["daemon", "stop"]).code, 0);
 }
 
 #[test]
-fn many_commands_at_once_start_one_daemon() {
-    let home = Home::new();
+fn concurrent_commands_start_one_daemon() {
+    let home = TestHome::new();
     let all: Vec<_> = (0..6).map(|_| home.start(&["sessions", "list"], None)).collect();
     for running in all {
-        let did = running.finish();
-        assert_eq!(did.code, 0, "{}", did.stderr);
+        let outcome = running.finish();
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     }
     assert_eq!(home.run(&["daemon", "stop"]).code, 0);
 }
 
 #[test]
-fn the_doctor_finds_nothing_wrong_with_a_new_home_and_a_running_daemon() {
-    let home = Home::new();
-    insta::assert_snapshot!("doctor_new", home.run(&["doctor"]).told());
+fn doctor_passes_for_a_new_home_and_a_running_daemon() {
+    let home = TestHome::new();
+    insta::assert_snapshot!("doctor_new", home.run(&["doctor"]).to_snapshot());
     assert_eq!(home.run(&["daemon", "start"]).code, 0);
-    let pid = status(&home)["pid"].to_string();
-    let told = home.run(&["doctor"]).told().replace(&pid, "[PID]");
-    insta::assert_snapshot!("doctor_running", told);
+    let pid = read_status(&home)["pid"].to_string();
+    let printed = home.run(&["doctor"]).to_snapshot().replace(&pid, "[PID]");
+    insta::assert_snapshot!("doctor_running", printed);
     assert_eq!(home.run(&["daemon", "stop"]).code, 0);
-    insta::assert_snapshot!("doctor_stopped", home.run(&["doctor"]).told());
+    insta::assert_snapshot!("doctor_stopped", home.run(&["doctor"]).to_snapshot());
     let json = home.run(&["doctor", "--format", "json"]);
     let json: Value = serde_json::from_str(&json.stdout).unwrap();
     assert!(json["checks"].as_array().unwrap().iter().all(|it| it["ok"] == true));
 }
 
 #[test]
-fn the_doctor_says_what_is_wrong_and_how_to_fix_it() {
+fn doctor_reports_problems_with_a_fix() {
     use std::os::unix::fs::PermissionsExt as _;
-    let home = Home::new();
-    home.config("[agents.x]\ncommand = [\"no-such-agent\"]\n");
+    let home = TestHome::new();
+    home.write_config("[agents.x]\ncommand = [\"no-such-agent\"]\n");
     let state = home.path().join("state/jackfield");
     std::fs::create_dir_all(state.join("ledger")).unwrap();
     std::fs::set_permissions(&state, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -136,33 +136,33 @@ fn the_doctor_says_what_is_wrong_and_how_to_fix_it() {
     std::fs::write(state.join("journal.db"), "this is no database, and long enough to see it")
         .unwrap();
     std::fs::write(home.path().join("run/jackfield"), "").unwrap();
-    let did = home.run(&["doctor"]);
-    insta::assert_snapshot!("doctor_sick", did.told());
-    assert_eq!(did.code, 1);
-    home.config("agnets = 1\n");
-    let told = home.run(&["doctor", "--format", "quiet"]).told();
-    assert!(told.contains("unknown field `agnets`"), "{told}");
+    let outcome = home.run(&["doctor"]);
+    insta::assert_snapshot!("doctor_sick", outcome.to_snapshot());
+    assert_eq!(outcome.code, 1);
+    home.write_config("agnets = 1\n");
+    let printed = home.run(&["doctor", "--format", "quiet"]).to_snapshot();
+    assert!(printed.contains("unknown field `agnets`"), "{printed}");
 }
 
 #[test]
-fn serve_runs_in_the_foreground_until_it_is_told_to_stop() {
-    let home = Home::new();
+fn serve_runs_in_the_foreground_until_sigterm() {
+    let home = TestHome::new();
     let log = home.path().join("daemon.log");
     let running = home.start(&["serve", "--log", log.to_str().unwrap()], None);
     wait_for("the socket", || home.run(&["daemon", "status"]).code == 0);
     running.signal(rustix::process::Signal::TERM);
-    let did = running.finish();
-    insta::assert_snapshot!("serve", did.told());
-    assert_eq!(did.code, 0);
+    let outcome = running.finish();
+    insta::assert_snapshot!("serve", outcome.to_snapshot());
+    assert_eq!(outcome.code, 0);
     assert!(std::fs::read_to_string(log).unwrap().contains("daemon started"));
 }
 
 #[test]
-fn a_prompt_works_through_the_daemon_and_without_one() {
-    let home = Home::new();
-    home.program("echo-agent", AGENT);
+fn prompt_works_with_and_without_a_daemon() {
+    let home = TestHome::new();
+    home.write_program("echo-agent", AGENT);
     let through = home.run(&["-q", "run", "hello", "--", "echo-agent"]);
-    insta::assert_snapshot!("real_run", through.told());
+    insta::assert_snapshot!("real_run", through.to_snapshot());
     let listed = home.run(&["sessions", "list"]).stdout;
     assert!(listed.contains("echo-agent  closed"), "{listed}");
     assert_eq!(home.run(&["daemon", "stop"]).code, 0);

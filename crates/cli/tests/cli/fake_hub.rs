@@ -1,6 +1,6 @@
-//! A hub that says what a test tells it to: for every method the lines to answer with.
+//! A scripted hub: for every method the lines with which it answers.
 
-use crate::home::Home;
+use crate::home::TestHome;
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
@@ -15,71 +15,75 @@ use std::{
     thread,
 };
 
-/// Closes the connection.
-pub(crate) const HANG_UP: &str = "hang up";
+/// A script line that closes the connection.
+pub(crate) const CLOSE_CONNECTION: &str = "close connection";
 
-/// What is said in answer to each method. `$id` stands for the id of the request, `$prompt` for that
-/// of the last prompt. An answer to an ask is looked up as `answer`.
+/// The answer to each method. `$id` stands for the id of the request, `$prompt` for that of the last prompt. A response
+/// of the client is looked up as `answer`.
 #[derive(Default)]
 pub(crate) struct FakeHub {
     script: BTreeMap<String, Vec<String>>,
 }
 
-/// What the hub heard, on all connections.
+/// The messages that the hub has received on all connections.
 #[derive(Clone, Default)]
-pub(crate) struct Heard(Arc<Mutex<Vec<Value>>>);
+pub(crate) struct ReceivedMessages(Arc<Mutex<Vec<Value>>>);
 
 impl FakeHub {
-    /// Knows one session with a turn behind it.
+    /// A hub with one idle session.
     pub(crate) fn new() -> FakeHub {
         let hub = FakeHub { script: BTreeMap::new() };
-        hub.on("_jackfield/connect", &[result(&json!({}))])
-            .on("initialize", &[result(&json!({ "protocolVersion": 1 }))])
-            .on("session/new", &[result(&json!({ "sessionId": "s-new4lnliedxj" }))])
-            .on("session/close", &[result(&json!({}))])
-            .on("session/delete", &[result(&json!({}))])
-            .on("_jackfield/attach", &[result(&json!({ "head": 0 }))])
-            .on("_jackfield/stop", &[result(&json!({})), HANG_UP.to_owned()])
-            .on("_jackfield/status", &[result(&status(env!("CARGO_PKG_VERSION")))])
-            .rows(&[row("s-7f3abcdefghi", "goose", "idle", "fix the parser")])
+        hub.on("_jackfield/connect", &[response(&json!({}))])
+            .on("initialize", &[response(&json!({ "protocolVersion": 1 }))])
+            .on("session/new", &[response(&json!({ "sessionId": "s-new4lnliedxj" }))])
+            .on("session/close", &[response(&json!({}))])
+            .on("session/delete", &[response(&json!({}))])
+            .on("_jackfield/attach", &[response(&json!({ "head": 0 }))])
+            .on("_jackfield/stop", &[response(&json!({})), CLOSE_CONNECTION.to_owned()])
+            .on("_jackfield/status", &[response(&daemon_status(env!("CARGO_PKG_VERSION")))])
+            .with_sessions(&[session_row("s-7f3abcdefghi", "goose", "idle", "fix the parser")])
     }
 
-    /// The lines to answer a method with.
+    /// Sets the lines that answer a method.
     pub(crate) fn on(mut self, method: &str, lines: &[String]) -> FakeHub {
         self.script.insert(method.to_owned(), lines.to_vec());
         self
     }
 
-    pub(crate) fn rows(self, rows: &[Value]) -> FakeHub {
-        self.on("_jackfield/sessions", &[result(&json!({ "sessions": rows }))])
+    pub(crate) fn with_sessions(self, rows: &[Value]) -> FakeHub {
+        self.on("_jackfield/sessions", &[response(&json!({ "sessions": rows }))])
     }
 
-    /// Listens where a command of this home looks for a daemon.
-    pub(crate) fn start(self, home: &Home) -> Heard {
+    /// Listens on the socket of this home.
+    pub(crate) fn start(self, home: &TestHome) -> ReceivedMessages {
         let dir = home.socket().parent().unwrap().to_owned();
         fs::create_dir_all(&dir).unwrap();
         fs::set_permissions(dir, fs::Permissions::from_mode(0o700)).unwrap();
         let listener = UnixListener::bind(home.socket()).expect("the socket is free");
-        let (heard, script) = (Heard::default(), Arc::new(self.script));
-        let told = heard.clone();
+        let (received, script) = (ReceivedMessages::default(), Arc::new(self.script));
+        let printed = received.clone();
         let socket = home.socket();
         thread::spawn(move || {
-            // Ends with the test process: nobody can tell a listener to stop waiting.
+            // The thread ends with the test process, because a listener cannot be interrupted.
             for stream in listener.incoming().flatten() {
-                let (script, heard, socket) = (script.clone(), told.clone(), socket.clone());
+                let (script, received, socket) = (script.clone(), printed.clone(), socket.clone());
                 thread::spawn(move || {
-                    if !serve(&stream, &script, &heard) {
+                    if !serve(&stream, &script, &received) {
                         let _gone = fs::remove_file(socket);
                     }
                 });
             }
         });
-        heard
+        received
     }
 }
 
-/// False if it was told to hang up.
-fn serve(stream: &UnixStream, script: &BTreeMap<String, Vec<String>>, heard: &Heard) -> bool {
+/// Returns false if the script closes the connection.
+fn serve(
+    stream: &UnixStream,
+    script: &BTreeMap<String, Vec<String>>,
+    received: &ReceivedMessages,
+) -> bool {
     let mut prompt = Value::Null;
     for line in BufReader::new(stream).lines() {
         let Ok(line) = line else { return true };
@@ -89,9 +93,9 @@ fn serve(stream: &UnixStream, script: &BTreeMap<String, Vec<String>>, heard: &He
             prompt = message["id"].clone();
         }
         let id = message["id"].to_string();
-        heard.0.lock().unwrap().push(message);
+        received.0.lock().unwrap().push(message);
         for line in script.get(&method).into_iter().flatten() {
-            if line == HANG_UP {
+            if line == CLOSE_CONNECTION {
                 let _ended = stream.shutdown(Shutdown::Both);
                 return false;
             }
@@ -105,9 +109,9 @@ fn serve(stream: &UnixStream, script: &BTreeMap<String, Vec<String>>, heard: &He
     true
 }
 
-impl Heard {
-    /// Everything said with this method; `answer` for answers.
-    pub(crate) fn all(&self, method: &str) -> Vec<Value> {
+impl ReceivedMessages {
+    /// The messages with this method; `answer` for responses.
+    pub(crate) fn with_method(&self, method: &str) -> Vec<Value> {
         let is_it = |it: &&Value| it["method"].as_str().unwrap_or("answer") == method;
         self.0.lock().unwrap().iter().filter(is_it).cloned().collect()
     }
@@ -118,11 +122,11 @@ impl Heard {
     }
 }
 
-pub(crate) fn status(version: &str) -> Value {
+pub(crate) fn daemon_status(version: &str) -> Value {
     json!({ "version": version, "sessions": 2, "agents": 1, "clients": 1, "stopping": false })
 }
 
-pub(crate) fn row(id: &str, agent: &str, state: &str, title: &str) -> Value {
+pub(crate) fn session_row(id: &str, agent: &str, state: &str, title: &str) -> Value {
     json!({
         "sessionId": id, "agent": agent, "argv": [agent, "acp"], "cwd": "/project", "title": title,
         "state": state, "turns": 2, "queued": 0, "asks": u64::from(state == "asks"), "clients": 1,
@@ -131,42 +135,45 @@ pub(crate) fn row(id: &str, agent: &str, state: &str, title: &str) -> Value {
     })
 }
 
-/// The answer to the request.
-pub(crate) fn result(result: &Value) -> String {
+/// A response to the request.
+pub(crate) fn response(result: &Value) -> String {
     json!({ "jsonrpc": "2.0", "id": "$id", "result": result }).to_string()
 }
 
-pub(crate) fn error(error: &Value) -> String {
+pub(crate) fn error_response(error: &Value) -> String {
     json!({ "jsonrpc": "2.0", "id": "$id", "error": error }).to_string()
 }
 
-/// An error of the hub, as `wire::Fault` sends it.
-pub(crate) fn fault(code: i32, message: &str, ours: &Value) -> String {
-    error(&json!({ "code": code, "message": message, "data": { "jackfield": ours } }))
+/// An error of the hub, as `jackfield_protocol::Fault` encodes it.
+pub(crate) fn hub_error(code: i32, message: &str, hub_data: &Value) -> String {
+    error_response(&json!({ "code": code, "message": message, "data": { "jackfield": hub_data } }))
 }
 
-/// The answer to the last prompt, whatever is answered now.
-pub(crate) fn stop(reason: &str) -> String {
+/// The response to the last prompt, whichever method is answered now.
+pub(crate) fn prompt_response(reason: &str) -> String {
     json!({ "jsonrpc": "2.0", "id": "$prompt", "result": { "stopReason": reason } }).to_string()
 }
 
-pub(crate) fn update(seq: u64, update: &Value) -> String {
+pub(crate) fn session_update(seq: u64, update: &Value) -> String {
     let params = json!({
         "sessionId": "s-new4lnliedxj", "update": update, "_meta": { "jackfield": { "seq": seq } },
     });
     json!({ "jsonrpc": "2.0", "method": "session/update", "params": params }).to_string()
 }
 
-pub(crate) fn chunk(seq: u64, kind: &str, text: &str) -> String {
-    update(seq, &json!({ "sessionUpdate": kind, "content": { "type": "text", "text": text } }))
+pub(crate) fn message_chunk(seq: u64, kind: &str, text: &str) -> String {
+    session_update(
+        seq,
+        &json!({ "sessionUpdate": kind, "content": { "type": "text", "text": text } }),
+    )
 }
 
-pub(crate) fn say(text: &str) -> String {
-    chunk(1, "agent_message_chunk", text)
+pub(crate) fn agent_text(text: &str) -> String {
+    message_chunk(1, "agent_message_chunk", text)
 }
 
-/// A fact, as clients that know of the hub hear it.
-pub(crate) fn fact(about: &str, seq: u64, what: &str, mut members: Value) -> String {
+/// An event as a `_jackfield/…` notification.
+pub(crate) fn hub_event(about: &str, seq: u64, what: &str, mut members: Value) -> String {
     members["sessionId"] = json!("s-7f3abcdefghi");
     members["seq"] = json!(seq);
     members["at"] = json!(1_794_731_400_123_u64);
@@ -176,7 +183,7 @@ pub(crate) fn fact(about: &str, seq: u64, what: &str, mut members: Value) -> Str
         .to_string()
 }
 
-/// Adds what a hub always writes into such an event and a test does not name.
+/// Adds the members that the hub always writes and a test does not set.
 fn add_required_members(event: &mut Value) {
     let required = match event["is"].as_str() {
         Some("opened") => {
@@ -195,9 +202,8 @@ fn add_required_members(event: &mut Value) {
     }
 }
 
-/// The whole log of a session as whoever attaches for facts hears it; each event begins with its
-/// number, as in the journal.
-pub(crate) fn log_of(session: &str, events: &[&Value]) -> Vec<String> {
+/// The frames for an attach that requests the log as events. Each event starts with its number, as in the journal.
+pub(crate) fn attach_response(session: &str, events: &[&Value]) -> Vec<String> {
     let event = |(seq, members): (usize, &&Value)| {
         let mut members = (*members).clone();
         add_required_members(&mut members);
@@ -210,12 +216,12 @@ pub(crate) fn log_of(session: &str, events: &[&Value]) -> Vec<String> {
         format!(r#"{{"jsonrpc":"2.0","method":"_jackfield/event","params":{params}}}"#)
     };
     let mut lines: Vec<String> = events.iter().enumerate().map(event).collect();
-    lines.push(result(&json!({ "head": events.len() })));
+    lines.push(response(&json!({ "head": events.len() })));
     lines
 }
 
-/// A permission request under this id.
-pub(crate) fn ask(id: u64, kind: &str) -> String {
+/// A permission request with this id.
+pub(crate) fn permission_request(id: u64, kind: &str) -> String {
     let options = json!([
         { "optionId": "once", "name": "Allow once", "kind": "allow_once" },
         { "optionId": "always", "name": "Always allow", "kind": "allow_always" },

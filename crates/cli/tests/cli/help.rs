@@ -1,6 +1,6 @@
-//! The help of every command, the manual and the completions.
+//! The help of every command, the manual pages and the completions.
 
-use crate::home::Home;
+use crate::home::TestHome;
 
 const COMMANDS: &[&str] = &[
     "run",
@@ -58,21 +58,24 @@ const COMMANDS: &[&str] = &[
 ];
 
 #[test]
-fn every_command_explains_itself() {
-    let home = Home::new();
-    insta::assert_snapshot!("help", home.run(&["--help"]).told());
+fn every_command_has_help() {
+    let home = TestHome::new();
+    insta::assert_snapshot!("help", home.run(&["--help"]).to_snapshot());
     for command in COMMANDS {
         let mut args: Vec<&str> = command.split(' ').collect();
         args.push("--help");
-        let did = home.run(&args);
-        assert_eq!((did.code, did.stderr.as_str()), (0, ""));
-        insta::assert_snapshot!(format!("help_{}", command.replace(' ', "_")), did.told());
+        let outcome = home.run(&args);
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
+        insta::assert_snapshot!(
+            format!("help_{}", command.replace(' ', "_")),
+            outcome.to_snapshot()
+        );
     }
 }
 
 #[test]
-fn no_command_is_forgotten_here() {
-    let listed = Home::new().run(&["--help"]).stdout;
+fn help_test_covers_all_commands() {
+    let listed = TestHome::new().run(&["--help"]).stdout;
     let listed = listed.split_once("Commands:\n").unwrap().1.split_once("\n\n").unwrap().0;
     for line in listed.lines() {
         let name = line.split_whitespace().next().unwrap();
@@ -81,13 +84,13 @@ fn no_command_is_forgotten_here() {
 }
 
 #[test]
-fn the_version_is_data() {
-    insta::assert_snapshot!("version", Home::new().run(&["--version"]).told());
+fn version_is_printed_on_stdout() {
+    insta::assert_snapshot!("version", TestHome::new().run(&["--version"]).to_snapshot());
 }
 
 #[test]
-fn the_manual_and_the_completions_come_from_the_same_tree() {
-    let home = Home::new();
+fn manual_pages_and_completions_contain_all_commands() {
+    let home = TestHome::new();
     let manual = home.run(&["man"]);
     assert!(manual.stdout.contains(".SH NAME") && manual.stdout.contains("jackfield\\-run(1)"));
     let page = home.run(&["man", "sessions", "rm"]);
@@ -97,9 +100,12 @@ fn the_manual_and_the_completions_come_from_the_same_tree() {
         page.stdout
     );
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let did = home.run(&["completions", shell]);
-        assert_eq!(did.code, 0);
-        assert!(did.stdout.contains("jackfield") && did.stdout.contains("attach"), "{shell}");
+        let outcome = home.run(&["completions", shell]);
+        assert_eq!(outcome.code, 0);
+        assert!(
+            outcome.stdout.contains("jackfield") && outcome.stdout.contains("attach"),
+            "{shell}"
+        );
     }
-    insta::assert_snapshot!("man_unknown", home.run(&["man", "nonsense"]).told());
+    insta::assert_snapshot!("man_unknown", home.run(&["man", "nonsense"]).to_snapshot());
 }

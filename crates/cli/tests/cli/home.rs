@@ -1,4 +1,4 @@
-//! A home for one test: no file of the person who runs the tests is read or written.
+//! A home directory for one test. Files of the user who runs the tests are not touched.
 
 use std::{
     fmt::Write as _,
@@ -14,27 +14,27 @@ use tempfile::TempDir;
 
 const COMMAND_MAX: Duration = Duration::from_mins(1);
 
-pub(crate) struct Home {
+pub(crate) struct TestHome {
     dir: TempDir,
 }
 
-/// What a command did.
+/// The exit code and the output of a command.
 #[derive(Debug)]
-pub(crate) struct Did {
+pub(crate) struct CommandOutcome {
     pub(crate) code: i32,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
-    shown: String,
+    command_line: String,
 }
 
-impl Home {
-    pub(crate) fn new() -> Home {
+impl TestHome {
+    pub(crate) fn new() -> TestHome {
         let dir = tempfile::Builder::new().prefix("jf").tempdir().expect("a temporary directory");
         for name in ["bin", "config", "state", "run", "project"] {
             fs::create_dir(dir.path().join(name)).unwrap();
         }
-        let home = Home { dir };
-        home.program("goose", "exit 1");
+        let home = TestHome { dir };
+        home.write_program("goose", "exit 1");
         home
     }
 
@@ -46,27 +46,27 @@ impl Home {
         self.path().join("run/jackfield/hub.sock")
     }
 
-    /// A program on PATH.
-    pub(crate) fn program(&self, name: &str, script: &str) {
+    /// Writes a program on PATH.
+    pub(crate) fn write_program(&self, name: &str, script: &str) {
         let path = self.path().join("bin").join(name);
         fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    pub(crate) fn config(&self, text: &str) {
+    pub(crate) fn write_config(&self, text: &str) {
         let dir = self.path().join("config/jackfield");
         fs::create_dir_all(&dir).unwrap();
         fs::write(dir.join("config.toml"), text).unwrap();
     }
 
-    /// A file in the folder `agents`.
-    pub(crate) fn agent(&self, file: &str, text: &str) {
+    /// Writes a file in the folder `agents`.
+    pub(crate) fn write_agent_file(&self, file: &str, text: &str) {
         let dir = self.path().join("config/jackfield/agents");
         fs::create_dir_all(&dir).unwrap();
         fs::write(dir.join(file), text).unwrap();
     }
 
-    /// The command with these arguments, in this home and in an otherwise empty environment.
+    /// The command with these arguments and an environment for this home.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_jackfield"));
         command
@@ -74,9 +74,9 @@ impl Home {
             .env_clear()
             .env("PATH", self.path().join("bin"))
             .env("HOME", self.path())
-            // Nothing that the person who runs the tests has installed is found.
+            // Programs that the user of this machine has installed are not found.
             .env("JACKFIELD_PROGRAM_DIRS", "")
-            // Our own agent is always found, and asks nobody outside.
+            // The built-in agent is always found, and must not use the network.
             .env("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
             .env("XDG_CONFIG_HOME", self.path().join("config"))
             .env("XDG_STATE_HOME", self.path().join("state"))
@@ -88,41 +88,42 @@ impl Home {
         command
     }
 
-    pub(crate) fn run(&self, args: &[&str]) -> Did {
+    pub(crate) fn run(&self, args: &[&str]) -> CommandOutcome {
         self.start(args, None).finish()
     }
 
-    pub(crate) fn run_with_input(&self, args: &[&str], input: &str) -> Did {
+    pub(crate) fn run_with_input(&self, args: &[&str], input: &str) -> CommandOutcome {
         self.start(args, Some(input)).finish()
     }
 
     /// Starts a command and does not wait for it.
-    pub(crate) fn start(&self, args: &[&str], input: Option<&str>) -> Running<'_> {
-        let (running, mut stdin) = self.start_typing(args);
-        // A command that does not read its input may be gone already.
+    pub(crate) fn start(&self, args: &[&str], input: Option<&str>) -> RunningCommand<'_> {
+        let (running, mut stdin) = self.start_with_stdin(args);
+        // A command that does not read its input may have exited.
         let _unread = stdin.write_all(input.unwrap_or_default().as_bytes());
         running
     }
 
-    /// Starts a command whose stdin stays open: what is typed, and when, is the test's to say.
-    pub(crate) fn start_typing(&self, args: &[&str]) -> (Running<'_>, ChildStdin) {
-        let mut child = self.command(args).stdin(Stdio::piped()).spawn().expect("it starts");
+    /// Starts a command and returns its stdin, so that the test decides what is written and when.
+    pub(crate) fn start_with_stdin(&self, args: &[&str]) -> (RunningCommand<'_>, ChildStdin) {
+        let mut child =
+            self.command(args).stdin(Stdio::piped()).spawn().expect("the command starts");
         let stdin = child.stdin.take().expect("piped");
         let stdout = collect(child.stdout.take().expect("piped"));
         let stderr = collect(child.stderr.take().expect("piped"));
-        let shown = self.redact(&args.join(" "));
-        (Running { home: self, child, stdout, stderr, shown }, stdin)
+        let command_line = self.redact(&args.join(" "));
+        (RunningCommand { home: self, child, stdout, stderr, command_line }, stdin)
     }
 
-    /// Replaces what differs from run to run and from machine to machine.
+    /// Replaces what differs between runs and machines.
     pub(crate) fn redact(&self, text: &str) -> String {
         text.replace(&self.path().display().to_string(), "[HOME]")
             .replace(env!("CARGO_PKG_VERSION"), "[VERSION]")
     }
 }
 
-impl Drop for Home {
-    /// A test that failed in between leaves no daemon behind either.
+impl Drop for TestHome {
+    /// Stops the daemon that a failed test may leave behind.
     fn drop(&mut self) {
         if self.path().join("state/jackfield/lock").exists() {
             let _stopped = self.command(&["daemon", "stop"]).output();
@@ -130,21 +131,21 @@ impl Drop for Home {
     }
 }
 
-pub(crate) struct Running<'a> {
-    home: &'a Home,
+pub(crate) struct RunningCommand<'a> {
+    home: &'a TestHome,
     child: Child,
     stdout: JoinHandle<Vec<u8>>,
     stderr: JoinHandle<Vec<u8>>,
-    shown: String,
+    command_line: String,
 }
 
-impl Running<'_> {
+impl RunningCommand<'_> {
     pub(crate) fn signal(&self, signal: rustix::process::Signal) {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, signal).expect("the command runs");
     }
 
-    pub(crate) fn finish(mut self) -> Did {
+    pub(crate) fn finish(mut self) -> CommandOutcome {
         let limit = Instant::now() + COMMAND_MAX;
         let status = loop {
             if let Some(status) = self.child.try_wait().unwrap() {
@@ -152,35 +153,35 @@ impl Running<'_> {
             }
             if limit < Instant::now() {
                 self.child.kill().unwrap();
-                panic!("`jackfield {}` did not end", self.shown);
+                panic!("`jackfield {}` did not exit", self.command_line);
             }
             thread::sleep(Duration::from_millis(2));
         };
         let text = |bytes: Vec<u8>| self.home.redact(&String::from_utf8(bytes).unwrap());
-        Did {
+        CommandOutcome {
             code: status.code().unwrap_or(-1),
             stdout: text(self.stdout.join().unwrap()),
             stderr: text(self.stderr.join().unwrap()),
-            shown: self.shown,
+            command_line: self.command_line,
         }
     }
 }
 
-impl Did {
-    /// As it stands in a snapshot.
-    pub(crate) fn told(&self) -> String {
-        let mut told = format!("$ jackfield {}\n", self.shown);
+impl CommandOutcome {
+    /// The text for a snapshot.
+    pub(crate) fn to_snapshot(&self) -> String {
+        let mut printed = format!("$ jackfield {}\n", self.command_line);
         for (name, text) in [("stdout", &self.stdout), ("stderr", &self.stderr)] {
-            // That something took long is news for people, not for tests on a busy machine.
+            // Notices about long waits depend on the load of the machine.
             let text: String =
                 text.split_inclusive('\n').filter(|it| !it.starts_with("waiting for ")).collect();
             if !text.is_empty() {
                 let end = if text.ends_with('\n') { "" } else { "⏎\n" };
-                write!(told, "--- {name}\n{text}{end}").unwrap();
+                write!(printed, "--- {name}\n{text}{end}").unwrap();
             }
         }
-        write!(told, "--- exit {}", self.code).unwrap();
-        told
+        write!(printed, "--- exit {}", self.code).unwrap();
+        printed
     }
 }
 
@@ -192,11 +193,11 @@ fn collect(mut stream: impl std::io::Read + Send + 'static) -> JoinHandle<Vec<u8
     })
 }
 
-/// Waits for a condition, with a bound.
+/// Waits for a condition, with a time limit.
 pub(crate) fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
     let limit = Instant::now() + COMMAND_MAX;
     while !condition() {
-        assert!(Instant::now() < limit, "waited in vain for {what}");
+        assert!(Instant::now() < limit, "timed out waiting for {what}");
         thread::sleep(Duration::from_millis(2));
     }
 }

@@ -1,12 +1,15 @@
-//! `jackfield log`: the past as text and as it was sent.
+//! `jackfield log`: text, ACP messages, events and envelopes.
 
 use crate::{
-    fake_hub::{FakeHub, HANG_UP, chunk, fact, log_of, result, update},
-    home::{Home, wait_for},
+    fake_hub::{
+        CLOSE_CONNECTION, FakeHub, attach_response, hub_event, message_chunk, response,
+        session_update,
+    },
+    home::{TestHome, wait_for},
 };
 use serde_json::{Value, json};
 
-/// A session with a good turn, a cancelled one, and one that died with its agent.
+/// A session with a completed turn, a canceled one, and one whose agent was killed.
 pub(crate) fn history() -> Vec<String> {
     let tool = json!({
         "sessionUpdate": "tool_call", "toolCallId": "t1", "title": "Edit main.rs", "kind": "edit",
@@ -16,83 +19,83 @@ pub(crate) fn history() -> Vec<String> {
     let prompted = |turn: u64| json!({ "turn": turn, "by": "zed (c-1)", "frame": {} });
     let error = json!({ "code": -31000, "message": "agent `goose` ended: killed by signal 9" });
     vec![
-        fact("session", 1, "opened", json!({ "agent": "goose", "cwd": "/project" })),
-        fact("turn", 2, "prompted", prompted(1)),
-        chunk(2, "user_message_chunk", "Fix the parser.\nPlease."),
-        chunk(3, "agent_thought_chunk", "Hm."),
-        chunk(4, "agent_message_chunk", "I will edit it."),
-        update(5, &tool),
-        fact("ask", 6, "asked", asked),
-        fact("ask", 7, "answered", json!({ "ask": 1, "by": "zed (c-1)", "answer": chosen })),
-        chunk(8, "agent_message_chunk", "Fixed."),
-        fact(
+        hub_event("session", 1, "opened", json!({ "agent": "goose", "cwd": "/project" })),
+        hub_event("turn", 2, "prompted", prompted(1)),
+        message_chunk(2, "user_message_chunk", "Fix the parser.\nPlease."),
+        message_chunk(3, "agent_thought_chunk", "Hm."),
+        message_chunk(4, "agent_message_chunk", "I will edit it."),
+        session_update(5, &tool),
+        hub_event("ask", 6, "asked", asked),
+        hub_event("ask", 7, "answered", json!({ "ask": 1, "by": "zed (c-1)", "answer": chosen })),
+        message_chunk(8, "agent_message_chunk", "Fixed."),
+        hub_event(
             "turn",
             9,
             "ended",
             json!({ "turn": 1, "how": "stopped", "answer": { "stopReason": "end_turn" } }),
         ),
-        fact("turn", 10, "prompted", prompted(2)),
-        chunk(10, "user_message_chunk", "Now write a book."),
-        chunk(11, "agent_message_chunk", "Chapter one"),
-        fact("turn", 12, "cancelled", json!({ "turn": 2, "step": 1 })),
-        fact(
+        hub_event("turn", 10, "prompted", prompted(2)),
+        message_chunk(10, "user_message_chunk", "Now write a book."),
+        message_chunk(11, "agent_message_chunk", "Chapter one"),
+        hub_event("turn", 12, "cancelled", json!({ "turn": 2, "step": 1 })),
+        hub_event(
             "turn",
             13,
             "ended",
             json!({ "turn": 2, "how": "stopped", "answer": { "stopReason": "cancelled" } }),
         ),
-        fact("turn", 14, "prompted", prompted(3)),
-        chunk(14, "user_message_chunk", "A poem then."),
-        fact(
+        hub_event("turn", 14, "prompted", prompted(3)),
+        message_chunk(14, "user_message_chunk", "A poem then."),
+        hub_event(
             "session",
             15,
             "gone",
             json!({ "status": "killed by signal 9", "stderr": "a\nout of memory\n" }),
         ),
-        fact("turn", 16, "ended", json!({ "turn": 3, "how": "interrupted", "answer": error })),
-        fact("session", 17, "bound", json!({ "rung": "reloaded", "setup": null })),
-        fact("session", 18, "closed", json!({})),
+        hub_event("turn", 16, "ended", json!({ "turn": 3, "how": "interrupted", "answer": error })),
+        hub_event("session", 17, "bound", json!({ "rung": "reloaded", "setup": null })),
+        hub_event("session", 18, "closed", json!({})),
     ]
 }
 
 fn with_head() -> Vec<String> {
-    let head = result(&json!({ "sessionId": "s-7f3abcdefghi", "head": 18 }));
+    let head = response(&json!({ "sessionId": "s-7f3abcdefghi", "head": 18 }));
     [history(), vec![head]].concat()
 }
 
 #[test]
-fn the_past_is_told_in_words() {
-    let home = Home::new();
-    let heard = FakeHub::new().on("_jackfield/attach", &with_head()).start(&home);
-    insta::assert_snapshot!("log_text", home.run(&["log", "7f3"]).told());
+fn log_prints_the_conversation_as_text() {
+    let home = TestHome::new();
+    let received = FakeHub::new().on("_jackfield/attach", &with_head()).start(&home);
+    insta::assert_snapshot!("log_text", home.run(&["log", "7f3"]).to_snapshot());
     let quiet = home.run(&["log", "7f3", "--format", "quiet"]);
-    insta::assert_snapshot!("log_quiet", quiet.told());
-    let params = &heard.all("_jackfield/attach")[0]["params"];
+    insta::assert_snapshot!("log_quiet", quiet.to_snapshot());
+    let params = &received.with_method("_jackfield/attach")[0]["params"];
     assert_eq!(params, &json!({ "sessionId": "s-7f3abcdefghi", "after": 0, "observe": true }));
 }
 
 #[test]
-fn the_acp_view_is_what_the_hub_sent() {
-    let home = Home::new();
-    let heard = FakeHub::new().on("_jackfield/attach", &with_head()).start(&home);
+fn acp_view_prints_the_hubs_messages_unchanged() {
+    let home = TestHome::new();
+    let received = FakeHub::new().on("_jackfield/attach", &with_head()).start(&home);
     let sent = format!("{}\n", history().join("\n"));
     let args: [&[&str]; 2] =
         [&["log", "7f3", "--view", "acp", "--after", "5"], &["log", "7f3", "--format", "json"]];
     for args in args {
-        let did = home.run(args);
-        assert_eq!((did.stdout.as_str(), did.code), (sent.as_str(), 0));
+        let outcome = home.run(args);
+        assert_eq!((outcome.stdout.as_str(), outcome.code), (sent.as_str(), 0));
     }
-    assert_eq!(heard.all("_jackfield/attach")[0]["params"]["after"], 5);
+    assert_eq!(received.with_method("_jackfield/attach")[0]["params"]["after"], 5);
 }
 
-/// A log in which a key is said in two pieces.
-fn facts() -> Vec<String> {
+/// A log in which a secret is split over two messages.
+fn log_events() -> Vec<String> {
     let said = |update: Value| {
         let params = json!({ "sessionId": "s-7f3abcdefghi", "update": update });
         let frame = json!({ "jsonrpc": "2.0", "method": "session/update", "params": params });
         json!({ "is": "said", "turn": 1, "frame": frame })
     };
-    let words = |kind: &str, text: &str| {
+    let message = |kind: &str, text: &str| {
         said(json!({ "sessionUpdate": kind, "content": { "type": "text", "text": text } }))
     };
     let prompt = json!([{ "type": "text", "text": "Fix it." }]);
@@ -100,15 +103,15 @@ fn facts() -> Vec<String> {
         "sessionUpdate": "tool_call", "toolCallId": "t1", "title": "ls", "kind": "execute",
         "status": "completed", "rawInput": { "command": "ls" }, "rawOutput": "a.txt",
     });
-    log_of(
+    attach_response(
         "s-7f3abcdefghi",
         &[
             &json!({ "is": "opened", "agent": "goose", "cwd": "/project", "setup": {} }),
             &json!({ "is": "prompted", "turn": 1, "by": "zed (c-1)",
                      "frame": { "method": "session/prompt", "params": { "prompt": prompt } } }),
-            &words("agent_thought_chunk", "Hm."),
-            &words("agent_message_chunk", "It is ghp_01234"),
-            &words("agent_message_chunk", "56789abcdefghij, no?"),
+            &message("agent_thought_chunk", "Hm."),
+            &message("agent_message_chunk", "It is ghp_01234"),
+            &message("agent_message_chunk", "56789abcdefghij, no?"),
             &said(call),
             &json!({ "is": "ended", "turn": 1, "how": "stopped",
                      "answer": { "stopReason": "end_turn" } }),
@@ -117,36 +120,37 @@ fn facts() -> Vec<String> {
 }
 
 #[test]
-fn the_past_is_retold_as_events_and_as_envelopes_without_secrets() {
-    let home = Home::new();
-    let heard = FakeHub::new().on("_jackfield/attach", &facts()).start(&home);
+fn log_prints_events_and_envelopes_without_secrets() {
+    let home = TestHome::new();
+    let received = FakeHub::new().on("_jackfield/attach", &log_events()).start(&home);
     for view in ["events", "envelopes"] {
-        let did = home.run(&["log", "7f3", "--view", view]);
-        insta::assert_snapshot!(format!("log_{view}"), did.told());
-        assert_eq!(home.run(&["log", "7f3", "--view", view]).stdout, did.stdout);
+        let outcome = home.run(&["log", "7f3", "--view", view]);
+        insta::assert_snapshot!(format!("log_{view}"), outcome.to_snapshot());
+        assert_eq!(home.run(&["log", "7f3", "--view", view]).stdout, outcome.stdout);
     }
-    let facts =
+    let params =
         json!({ "sessionId": "s-7f3abcdefghi", "after": 0, "observe": true, "facts": true });
-    assert_eq!(heard.all("_jackfield/attach")[0]["params"], facts);
+    assert_eq!(received.with_method("_jackfield/attach")[0]["params"], params);
 }
 
 #[test]
-fn a_part_of_the_past_is_retold_and_what_comes_next() {
-    let home = Home::new();
-    let mut log = facts();
+fn log_starts_after_an_event_and_follows_new_ones() {
+    let home = TestHome::new();
+    let mut log = log_events();
     let answer = log.pop().unwrap();
-    let behind: Vec<String> = [&log[5..6], &[answer], &log[6..], &[HANG_UP.to_owned()]].concat();
+    let behind: Vec<String> =
+        [&log[5..6], &[answer], &log[6..], &[CLOSE_CONNECTION.to_owned()]].concat();
     FakeHub::new().on("_jackfield/attach", &behind).start(&home);
-    let did = home.run(&["log", "7f3", "--view", "events", "--after", "5", "-f"]);
-    // The hub says that there are seven, and has said six.
-    assert!(did.stderr.contains("event 7 of s-7f3abcdefghi did not come"), "{}", did.stderr);
+    let outcome = home.run(&["log", "7f3", "--view", "events", "--after", "5", "-f"]);
+    // The hub reports seven events and has sent six.
+    assert!(outcome.stderr.contains("event 7 of s-7f3abcdefghi is missing"), "{}", outcome.stderr);
     let whole: Vec<String> =
-        [&log[5..], &[result(&json!({ "head": 7 })), HANG_UP.to_owned()]].concat();
-    let home = Home::new();
+        [&log[5..], &[response(&json!({ "head": 7 })), CLOSE_CONNECTION.to_owned()]].concat();
+    let home = TestHome::new();
     FakeHub::new().on("_jackfield/attach", &whole).start(&home);
-    let did = home.run(&["log", "7f3", "--view", "events", "--after", "5", "-f"]);
-    assert_eq!(did.code, 6);
-    let types: Vec<Value> = did
+    let outcome = home.run(&["log", "7f3", "--view", "events", "--after", "5", "-f"]);
+    assert_eq!(outcome.code, 6);
+    let types: Vec<Value> = outcome
         .stdout
         .lines()
         .map(|it| serde_json::from_str::<Value>(it).unwrap()["type"].clone())
@@ -155,23 +159,24 @@ fn a_part_of_the_past_is_retold_and_what_comes_next() {
 }
 
 #[test]
-fn following_goes_on_until_the_daemon_does() {
-    let home = Home::new();
-    let later = [with_head(), vec![chunk(19, "agent_message_chunk", "Still here.")]].concat();
-    let lines = [later, vec![HANG_UP.to_owned()]].concat();
+fn follow_ends_when_the_daemon_closes_the_connection() {
+    let home = TestHome::new();
+    let later =
+        [with_head(), vec![message_chunk(19, "agent_message_chunk", "Still here.")]].concat();
+    let lines = [later, vec![CLOSE_CONNECTION.to_owned()]].concat();
     FakeHub::new().on("_jackfield/attach", &lines).start(&home);
-    let did = home.run(&["log", "7f3", "-f"]);
-    assert!(did.stdout.ends_with("-- session closed\nStill here.\n"), "{}", did.stdout);
-    assert_eq!(did.code, 6);
+    let outcome = home.run(&["log", "7f3", "-f"]);
+    assert!(outcome.stdout.ends_with("-- session closed\nStill here.\n"), "{}", outcome.stdout);
+    assert_eq!(outcome.code, 6);
 }
 
 #[test]
-fn following_can_be_interrupted() {
-    let home = Home::new();
-    let heard = FakeHub::new().on("_jackfield/attach", &with_head()).start(&home);
+fn follow_can_be_interrupted() {
+    let home = TestHome::new();
+    let received = FakeHub::new().on("_jackfield/attach", &with_head()).start(&home);
     let running = home.start(&["log", "7f3", "-f"], None);
-    wait_for("the attach", || !heard.all("_jackfield/attach").is_empty());
+    wait_for("the attach", || !received.with_method("_jackfield/attach").is_empty());
     running.signal(rustix::process::Signal::INT);
-    // Killed by the signal: the shell makes 130 of it.
+    // Killed by the signal, which a shell reports as 130.
     assert_eq!(running.finish().code, -1);
 }

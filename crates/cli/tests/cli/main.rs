@@ -1,7 +1,7 @@
-//! The command from outside: exit code, stdout and stderr of each verb, each help and each error,
-//! against a scripted hub or a real daemon in a home of its own.
+//! Tests of the `jackfield` command: exit code, stdout and stderr of each command, help and error, with a scripted hub or
+//! a real daemon in its own home directory.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod acp;
 mod agents;
@@ -19,7 +19,8 @@ mod lists;
 mod log;
 mod policy;
 mod queue;
-mod retold;
+
 mod run;
+mod settings;
 mod terminal;
-mod wishes;
+mod views;

@@ -1,6 +1,6 @@
-//! `jackfield policy check`: rules as they are understood, flaws with their lines.
+//! `jackfield policy check`.
 
-use crate::home::Home;
+use crate::home::TestHome;
 use serde_json::{Value, json};
 use std::fs;
 
@@ -21,58 +21,62 @@ grant = "always"
 do = "ask"
 "#;
 
-fn home(file: &str, text: &str) -> Home {
-    let home = Home::new();
+fn home_with_file(file: &str, text: &str) -> TestHome {
+    let home = TestHome::new();
     fs::create_dir_all(home.path().join("config/jackfield")).unwrap();
     fs::write(home.path().join(file), text).unwrap();
     home
 }
 
 #[test]
-fn the_rules_of_a_file_are_listed_as_they_are_understood() {
-    let home = home("project/policy.toml", RULES);
-    insta::assert_snapshot!("policy_check", home.run(&["policy", "check", "policy.toml"]).told());
+fn policy_check_lists_the_rules_of_a_file() {
+    let home = home_with_file("project/policy.toml", RULES);
+    insta::assert_snapshot!(
+        "policy_check",
+        home.run(&["policy", "check", "policy.toml"]).to_snapshot()
+    );
     let json = home.run(&["policy", "check", "policy.toml", "--format", "json"]);
-    insta::assert_snapshot!("policy_check_json", json.told());
+    insta::assert_snapshot!("policy_check_json", json.to_snapshot());
     let quiet = home.run(&["policy", "check", "policy.toml", "--format", "quiet"]);
     assert_eq!((quiet.code, quiet.stdout.as_str()), (0, ""));
 }
 
 #[test]
-fn the_users_own_file_needs_no_name() {
-    let home = home("config/jackfield/policy.toml", RULES);
+fn policy_check_uses_the_users_file_by_default() {
+    let home = home_with_file("config/jackfield/policy.toml", RULES);
     assert_eq!(home.run(&["policy", "check"]).code, 0);
-    assert!(!home.socket().exists(), "no daemon is started for it");
+    assert!(!home.socket().exists(), "no daemon is started");
     fs::write(home.path().join("config/jackfield/policy.toml"), "").unwrap();
-    insta::assert_snapshot!("policy_check_empty", home.run(&["policy", "check"]).told());
+    insta::assert_snapshot!("policy_check_empty", home.run(&["policy", "check"]).to_snapshot());
 }
 
 #[test]
-fn a_projects_file_may_hold_other_things() {
-    let home = home("project/.jackfield.toml", "agent = \"goose\"\n[[rule]]\ndo = \"ask\"\n");
-    let did = home.run(&["policy", "check", ".jackfield.toml"]);
-    assert_eq!(did.code, 0, "{}", did.stderr);
+fn project_file_may_contain_other_settings() {
+    let home =
+        home_with_file("project/.jackfield.toml", "agent = \"goose\"\n[[rule]]\ndo = \"ask\"\n");
+    let outcome = home.run(&["policy", "check", ".jackfield.toml"]);
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
 }
 
 #[test]
-fn all_flaws_are_told_with_their_lines() {
+fn all_policy_errors_are_reported_with_their_lines() {
     let text = "[[rule]]\ndo = \"forbid\"\nrun = \"a && b\"\ncommand = \"ls\"\n";
-    let home = home("project/policy.toml", text);
-    let did = home.run(&["policy", "check", "policy.toml"]);
-    insta::assert_snapshot!("policy_check_flaws", did.told());
-    assert_eq!(did.code, 2);
-    let did = home.run(&["policy", "check", "policy.toml", "--format", "json"]);
-    assert_eq!(did.code, 2);
-    let json: Value = serde_json::from_str(&did.stdout).unwrap();
+    let home = home_with_file("project/policy.toml", text);
+    let outcome = home.run(&["policy", "check", "policy.toml"]);
+    insta::assert_snapshot!("policy_check_flaws", outcome.to_snapshot());
+    assert_eq!(outcome.code, 2);
+    let outcome = home.run(&["policy", "check", "policy.toml", "--format", "json"]);
+    assert_eq!(outcome.code, 2);
+    let json: Value = serde_json::from_str(&outcome.stdout).unwrap();
     let lines: Vec<&Value> =
         json["flaws"].as_array().unwrap().iter().map(|it| &it["line"]).collect();
     assert_eq!(lines, [&json!(2), &json!(3), &json!(4)]);
 }
 
 #[test]
-fn a_file_that_is_not_there_is_told_with_a_way_out() {
+fn missing_policy_file_is_reported_with_a_hint() {
     insta::assert_snapshot!(
         "policy_check_missing",
-        Home::new().run(&["policy", "check", "x"]).told()
+        TestHome::new().run(&["policy", "check", "x"]).to_snapshot()
     );
 }

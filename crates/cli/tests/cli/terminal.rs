@@ -1,8 +1,8 @@
-//! The same on a terminal: questions, short ids, times as people say them.
+//! Commands on a terminal: questions, short ids, relative times.
 
 use crate::{
-    fake_hub::{FakeHub, ask, chunk, result, say, stop},
-    home::{Home, wait_for},
+    fake_hub::{FakeHub, agent_text, message_chunk, permission_request, prompt_response, response},
+    home::{TestHome, wait_for},
 };
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::json;
@@ -20,49 +20,49 @@ use std::{
 const READING_TIME: Duration = Duration::from_millis(310);
 
 /// A command whose stdin, stdout and stderr are one terminal.
-struct Screen {
+struct TestTerminal {
     child: Child,
     keyboard: File,
-    seen: Arc<Mutex<Vec<u8>>>,
-    reader: thread::JoinHandle<()>,
+    output: Arc<Mutex<Vec<u8>>>,
+    reader_thread: thread::JoinHandle<()>,
 }
 
-impl Screen {
-    fn start(home: &Home, args: &[&str]) -> Screen {
-        Screen::start_after_typing(home, "", args)
+impl TestTerminal {
+    fn start(home: &TestHome, args: &[&str]) -> TestTerminal {
+        TestTerminal::start_after_input(home, "", args)
     }
 
-    /// The text was typed before the command began to read.
-    fn start_after_typing(home: &Home, typed: &str, args: &[&str]) -> Screen {
-        let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&ours).unwrap();
-        unlockpt(&ours).unwrap();
-        let name = ptsname(&ours, Vec::new()).unwrap();
+    /// Starts a command after the text was typed.
+    fn start_after_input(home: &TestHome, typed: &str, args: &[&str]) -> TestTerminal {
+        let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&controller).unwrap();
+        unlockpt(&controller).unwrap();
+        let name = ptsname(&controller, Vec::new()).unwrap();
         let name = std::ffi::OsStr::from_bytes(name.to_bytes());
-        let theirs = OpenOptions::new().read(true).write(true).open(name).unwrap();
-        let keyboard = File::from(ours);
+        let terminal = OpenOptions::new().read(true).write(true).open(name).unwrap();
+        let keyboard = File::from(controller);
         (&keyboard).write_all(typed.as_bytes()).unwrap();
         let mut command = home.command(args);
         command
-            .stdin(theirs.try_clone().unwrap())
-            .stdout(theirs.try_clone().unwrap())
-            .stderr(theirs);
+            .stdin(terminal.try_clone().unwrap())
+            .stdout(terminal.try_clone().unwrap())
+            .stderr(terminal);
         let child = command.spawn().unwrap();
-        // Our copies of the other end go with the command: then the reader sees the end.
+        // Closes this process's copies of the terminal, so that the reader sees its end.
         drop(command);
-        let seen = Arc::new(Mutex::new(Vec::new()));
-        let (mut screen, told) = (keyboard.try_clone().unwrap(), seen.clone());
-        let reader = thread::spawn(move || {
+        let output = Arc::new(Mutex::new(Vec::new()));
+        let (mut reader, shared_output) = (keyboard.try_clone().unwrap(), output.clone());
+        let reader_thread = thread::spawn(move || {
             let mut chunk = [0; 4096];
-            while let Ok(count @ 1..) = screen.read(&mut chunk) {
-                told.lock().unwrap().extend_from_slice(&chunk[..count]);
+            while let Ok(count @ 1..) = reader.read(&mut chunk) {
+                shared_output.lock().unwrap().extend_from_slice(&chunk[..count]);
             }
         });
-        Screen { child, keyboard, seen, reader }
+        TestTerminal { child, keyboard, output, reader_thread }
     }
 
     fn text(&self) -> String {
-        String::from_utf8_lossy(&self.seen.lock().unwrap()).replace("\r\n", "\n")
+        String::from_utf8_lossy(&self.output.lock().unwrap()).replace("\r\n", "\n")
     }
 
     fn wait_for(&self, text: &str) {
@@ -73,17 +73,17 @@ impl Screen {
         self.keyboard.write_all(format!("{line}\n").as_bytes()).unwrap();
     }
 
-    /// Types the answer to the question on the screen, as late as a person would.
+    /// Types an answer after the time that a user needs to read the question.
     fn answer(&mut self, line: &str) {
         thread::sleep(READING_TIME);
         self.enter(line);
     }
 
-    /// What stood on the screen, without color, and the exit code.
+    /// The output without color, and the exit code.
     fn finish(mut self) -> (String, i32) {
         let code = self.child.wait().unwrap().code().unwrap_or(-1);
-        self.reader.join().unwrap();
-        let text = String::from_utf8_lossy(&self.seen.lock().unwrap()).replace("\r\n", "\n");
+        self.reader_thread.join().unwrap();
+        let text = String::from_utf8_lossy(&self.output.lock().unwrap()).replace("\r\n", "\n");
         (without_color(&text), code)
     }
 }
@@ -98,16 +98,20 @@ fn without_color(text: &str) -> String {
 }
 
 #[test]
-fn a_person_is_asked_until_the_answer_is_one() {
-    let home = Home::new();
-    let heard = FakeHub::new()
+fn question_is_repeated_until_the_answer_is_valid() {
+    let home = TestHome::new();
+    let received = FakeHub::new()
         .on(
             "session/prompt",
-            &[chunk(1, "agent_thought_chunk", "Hm."), say("Let me"), ask(5, "execute")],
+            &[
+                message_chunk(1, "agent_thought_chunk", "Hm."),
+                agent_text("Let me"),
+                permission_request(5, "execute"),
+            ],
         )
-        .on("answer", &[say("It passes."), stop("end_turn")])
+        .on("answer", &[agent_text("It passes."), prompt_response("end_turn")])
         .start(&home);
-    let mut screen = Screen::start(&home, &["run", "hello", "--", "goose", "acp"]);
+    let mut screen = TestTerminal::start(&home, &["run", "hello", "--", "goose", "acp"]);
     screen.wait_for("Reject");
     screen.answer("perhaps");
     wait_for("the second question", || screen.text().matches("Reject").count() == 2);
@@ -115,72 +119,78 @@ fn a_person_is_asked_until_the_answer_is_one() {
     let (text, code) = screen.finish();
     insta::assert_snapshot!("terminal_ask", text);
     assert_eq!(code, 0);
-    assert_eq!(heard.all("answer")[0]["result"]["outcome"]["optionId"], "once");
+    assert_eq!(received.with_method("answer")[0]["result"]["outcome"]["optionId"], "once");
 }
 
 #[test]
-fn line_that_is_typed_before_a_question_does_not_answer_it() {
-    let home = Home::new();
-    let heard =
-        FakeHub::new().on("session/prompt", &[ask(5, "execute"), ask(6, "execute")]).start(&home);
+fn line_typed_before_a_question_does_not_answer_it() {
+    let home = TestHome::new();
+    let received = FakeHub::new()
+        .on("session/prompt", &[permission_request(5, "execute"), permission_request(6, "execute")])
+        .start(&home);
     let mut screen =
-        Screen::start_after_typing(&home, "y\n", &["run", "hello", "--", "goose", "acp"]);
+        TestTerminal::start_after_input(&home, "y\n", &["run", "hello", "--", "goose", "acp"]);
     screen.wait_for("Reject");
     // The second question appears when the first is answered. The second line was typed before that: it is either
     // discarded by the terminal or read and refused.
     thread::sleep(READING_TIME);
     screen.keyboard.write_all(b"n\ny\n").unwrap();
-    wait_for("the first answer", || heard.all("answer").len() == 1);
-    assert_eq!(heard.all("answer")[0]["result"]["outcome"]["optionId"], "no");
+    wait_for("the first answer", || received.with_method("answer").len() == 1);
+    assert_eq!(received.with_method("answer")[0]["result"]["outcome"]["optionId"], "no");
     wait_for("the second question", || screen.text().matches("Reject").count() == 2);
     screen.answer("n");
-    wait_for("the second answer", || heard.all("answer").len() == 2);
-    assert_eq!(heard.all("answer")[1]["result"]["outcome"]["optionId"], "no");
+    wait_for("the second answer", || received.with_method("answer").len() == 2);
+    assert_eq!(received.with_method("answer")[1]["result"]["outcome"]["optionId"], "no");
     screen.child.kill().unwrap();
     screen.finish();
 }
 
 #[test]
-fn turn_after_turn_a_line_is_a_prompt_or_an_answer_until_ctrl_d() {
-    let home = Home::new();
-    let heard = FakeHub::new()
-        .on("session/prompt", &[say("Let me"), ask(5, "execute")])
-        .on("answer", &[say("It passes."), stop("end_turn")])
+fn lines_are_prompts_or_answers_until_ctrl_d() {
+    let home = TestHome::new();
+    let received = FakeHub::new()
+        .on("session/prompt", &[agent_text("Let me"), permission_request(5, "execute")])
+        .on("answer", &[agent_text("It passes."), prompt_response("end_turn")])
         .start(&home);
-    let mut screen = Screen::start(&home, &["run", "-i", "--", "goose", "acp"]);
+    let mut screen = TestTerminal::start(&home, &["run", "-i", "--", "goose", "acp"]);
     for turn in 1..=2 {
-        wait_for("the sign to type", || screen.text().matches("> ").count() == turn);
+        wait_for("the input prompt", || screen.text().matches("> ").count() == turn);
         screen.enter("test it");
         wait_for("the question", || screen.text().matches("Reject").count() == turn);
         screen.answer("y");
         wait_for("the answer", || screen.text().matches("It passes.").count() == turn);
     }
-    wait_for("the sign to type", || screen.text().matches("> ").count() == 3);
+    wait_for("the input prompt", || screen.text().matches("> ").count() == 3);
     screen.keyboard.write_all(b"\x04").unwrap();
     let (text, code) = screen.finish();
     insta::assert_snapshot!("terminal_interactive", text);
     assert_eq!(code, 0);
-    assert_eq!(heard.all("session/prompt").len(), 2);
-    assert_eq!(heard.all("answer")[1]["result"]["outcome"]["optionId"], "once");
+    assert_eq!(received.with_method("session/prompt").len(), 2);
+    assert_eq!(received.with_method("answer")[1]["result"]["outcome"]["optionId"], "once");
 }
 
 #[test]
-fn a_question_that_is_answered_elsewhere_goes_away() {
-    let home = Home::new();
+fn question_answered_by_another_client_is_withdrawn() {
+    let home = TestHome::new();
     let settled = r#"{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":5}}"#;
-    let lines = [ask(5, "execute"), settled.to_owned(), say("Thanks."), stop("end_turn")];
-    let heard = FakeHub::new().on("session/prompt", &lines).start(&home);
-    let (text, code) = Screen::start(&home, &["run", "hello", "--", "goose", "acp"]).finish();
+    let lines = [
+        permission_request(5, "execute"),
+        settled.to_owned(),
+        agent_text("Thanks."),
+        prompt_response("end_turn"),
+    ];
+    let received = FakeHub::new().on("session/prompt", &lines).start(&home);
+    let (text, code) = TestTerminal::start(&home, &["run", "hello", "--", "goose", "acp"]).finish();
     insta::assert_snapshot!("terminal_settled", text);
     assert_eq!(code, 0);
-    assert!(heard.all("answer").is_empty());
+    assert!(received.with_method("answer").is_empty());
 }
 
 #[test]
-fn ids_are_short_and_times_relative() {
-    let home = Home::new();
+fn terminal_shows_short_ids_and_relative_times() {
+    let home = TestHome::new();
     FakeHub::new().start(&home);
-    let (text, code) = Screen::start(&home, &["ps"]).finish();
+    let (text, code) = TestTerminal::start(&home, &["ps"]).finish();
     assert_eq!(code, 0);
     let row: Vec<&str> = text.lines().nth(1).unwrap().split_whitespace().collect();
     assert_eq!(row[..5], ["s-7f3", "goose", "idle", "0", "1"]);
@@ -188,17 +198,17 @@ fn ids_are_short_and_times_relative() {
 }
 
 #[test]
-fn an_ask_is_named_as_short_as_it_can_be_answered() {
-    let home = Home::new();
+fn request_is_addressed_by_a_short_unique_id() {
+    let home = TestHome::new();
     let options = json!([{ "optionId": "once", "name": "Yes", "kind": "allow_once" }]);
     let ask = json!({
         "sessionId": "s-7f3abcdefghi", "ask": 2, "agent": "goose", "what": "Push",
         "since": "2026-11-15T08:30:00.123Z", "method": "session/request_permission",
         "options": options,
     });
-    let asks = result(&json!({ "asks": [ask] }));
+    let asks = response(&json!({ "asks": [ask] }));
     FakeHub::new().on("_jackfield/asks", &[asks]).start(&home);
-    let (text, code) = Screen::start(&home, &["asks"]).finish();
+    let (text, code) = TestTerminal::start(&home, &["asks"]).finish();
     assert_eq!(code, 0);
     let line: Vec<&str> = text.split_whitespace().collect();
     assert_eq!(line[0], "s-7f3:2", "{text}");
@@ -207,29 +217,31 @@ fn an_ask_is_named_as_short_as_it_can_be_answered() {
 }
 
 #[test]
-fn an_agent_cannot_repaint_the_screen() {
-    let home = Home::new();
-    let lines = [say("a\u{1b}[2Jb\u{7}c"), stop("end_turn")];
+fn agent_output_cannot_control_the_terminal() {
+    let home = TestHome::new();
+    let lines = [agent_text("a\u{1b}[2Jb\u{7}c"), prompt_response("end_turn")];
     FakeHub::new().on("session/prompt", &lines).start(&home);
-    let screen =
-        Screen::start(&home, &["-q", "--color", "never", "run", "hello", "--", "goose", "acp"]);
+    let screen = TestTerminal::start(
+        &home,
+        &["-q", "--color", "never", "run", "hello", "--", "goose", "acp"],
+    );
     let (text, _) = screen.finish();
     assert_eq!(text, "a\\x1b[2Jb\\x07c\n");
 }
 
 #[test]
-fn removing_can_be_confirmed_or_declined() {
-    let home = Home::new();
-    let heard = FakeHub::new().start(&home);
-    let mut screen = Screen::start(&home, &["sessions", "rm", "7f3"]);
+fn removal_can_be_confirmed_or_declined() {
+    let home = TestHome::new();
+    let received = FakeHub::new().start(&home);
+    let mut screen = TestTerminal::start(&home, &["sessions", "rm", "7f3"]);
     screen.wait_for("[y/N]");
     screen.enter("n");
     let (text, code) = screen.finish();
     insta::assert_snapshot!("terminal_declined", text);
     assert_eq!(code, 130);
-    let mut screen = Screen::start(&home, &["sessions", "rm", "7f3"]);
+    let mut screen = TestTerminal::start(&home, &["sessions", "rm", "7f3"]);
     screen.wait_for("[y/N]");
     screen.enter("y");
     assert_eq!(screen.finish().1, 0);
-    assert_eq!(heard.all("session/delete").len(), 1);
+    assert_eq!(received.with_method("session/delete").len(), 1);
 }

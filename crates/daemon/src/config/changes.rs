@@ -1,8 +1,8 @@
-//! What differs between the settings of a running daemon and `config.toml` as it is now.
+//! Compares the settings of a running daemon with the current `config.toml`.
 
 use super::Settings;
 
-/// Settings by name. What a running daemon cannot change needs a restart.
+/// Changed settings by name. Those that a running daemon cannot change need a restart.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct SettingsChanges {
     pub(crate) applied: Vec<&'static str>,
@@ -10,15 +10,15 @@ pub(crate) struct SettingsChanges {
 }
 
 impl Settings {
-    /// Takes over from `new` what a running daemon can change; the rest stays as it was at the start, so that
-    /// the next comparison names it again.
-    pub(crate) fn take_changes(&mut self, new: Settings) -> SettingsChanges {
+    /// Applies the settings of `new` that a running daemon can change. The others keep their value,
+    /// so that the next comparison names them again.
+    pub(crate) fn apply_changes(&mut self, new: Settings) -> SettingsChanges {
         let mut changes = SettingsChanges::default();
-        take(&mut changes, "default_agent", &mut self.default_agent, new.default_agent);
-        take(&mut changes, "agents", &mut self.agents, new.agents);
-        take(&mut changes, "sessions", &mut self.sessions, new.sessions);
-        take(&mut changes, "liveness", &mut self.liveness, new.liveness);
-        take(&mut changes, "notify", &mut self.notify, new.notify);
+        apply_setting(&mut changes, "default_agent", &mut self.default_agent, new.default_agent);
+        apply_setting(&mut changes, "agents", &mut self.agents, new.agents);
+        apply_setting(&mut changes, "sessions", &mut self.sessions, new.sessions);
+        apply_setting(&mut changes, "liveness", &mut self.liveness, new.liveness);
+        apply_setting(&mut changes, "notify", &mut self.notify, new.notify);
         let fixed = [
             ("durability", self.durability != new.durability),
             ("idle_after", self.idle_after != new.idle_after),
@@ -30,7 +30,12 @@ impl Settings {
     }
 }
 
-fn take<T: PartialEq>(changes: &mut SettingsChanges, name: &'static str, old: &mut T, new: T) {
+fn apply_setting<T: PartialEq>(
+    changes: &mut SettingsChanges,
+    name: &'static str,
+    old: &mut T,
+    new: T,
+) {
     if *old != new {
         *old = new;
         changes.applied.push(name);
@@ -46,11 +51,11 @@ mod tests {
         let mut settings = parse("idle_after = 5\n").unwrap();
         let text = "default_agent = \"x\"\ndurability = \"power\"\nidle_after = 6\n\
                     [sessions]\nmax_live = 3\n[agents.x]\ncommand = [\"x\"]\n";
-        let changes = settings.take_changes(parse(text).unwrap());
+        let changes = settings.apply_changes(parse(text).unwrap());
         assert_eq!(changes.applied, ["default_agent", "agents", "sessions"]);
         assert_eq!(changes.need_restart, ["durability", "idle_after"]);
         assert_eq!(settings.sessions.max_live, 3);
-        let again = settings.take_changes(parse(text).unwrap());
+        let again = settings.apply_changes(parse(text).unwrap());
         assert!(again.applied.is_empty());
         assert_eq!(again.need_restart, ["durability", "idle_after"]);
     }

@@ -1,5 +1,5 @@
-//! `[http]`: the names that the web front answers to, the pages that may use it, its certificate, and
-//! where its clients may put agents to work.
+//! `[http]`: host names and origins of the web server, its certificate, and the directories in
+//! which its clients may start agents.
 
 use jackfield_transport::TlsCertificate;
 use jackfield_web::http::{HttpHost, WebOrigin};
@@ -14,19 +14,20 @@ use std::{
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct HttpSettings {
-    /// Beside `localhost` and the addresses of this machine.
-    hosts: Vec<Written<HttpHost>>,
-    /// Pages that may use it from a browser: `scheme://host[:port]`.
-    origins: Vec<Written<WebOrigin>>,
-    /// The certificate chain of `https://` addresses, as PEM; the server's own comes first.
+    /// In addition to `localhost` and the addresses of this machine.
+    hosts: Vec<ParsedText<HttpHost>>,
+    /// Origins that may use it from a browser: `scheme://host[:port]`.
+    origins: Vec<ParsedText<WebOrigin>>,
+    /// The certificate chain of `https://` addresses, as PEM; the server's own certificate comes
+    /// first.
     cert: Option<PathBuf>,
-    /// Its private key, as PEM, closed to others.
+    /// Its private key, as PEM, which only the owner may read.
     key: Option<PathBuf>,
-    /// A request may put an agent to work in directories below these.
+    /// Requests may start agents in directories below these.
     pub roots: Vec<PathBuf>,
-    /// Where the directories of projects are [default: `projects` in the state directory].
+    /// The directory of projects [default: `projects` in the state directory].
     pub projects: Option<PathBuf>,
-    /// Where uploaded pictures are [default: `uploads` in the state directory].
+    /// The directory of uploaded images [default: `uploads` in the state directory].
     pub uploads: Option<PathBuf>,
 }
 
@@ -43,17 +44,17 @@ impl HttpSettings {
         self.cert.clone().zip(self.key.clone()).map(|(chain, key)| TlsCertificate { chain, key })
     }
 
-    /// Says what is wrong with it.
+    /// Returns what is invalid.
     pub(super) fn check(&self) -> Result<(), String> {
-        let (there, missing) = match (&self.cert, &self.key) {
+        let (present, missing) = match (&self.cert, &self.key) {
             (Some(_), None) => ("cert", "key"),
             (None, Some(_)) => ("key", "cert"),
             _ => return Ok(()),
         };
-        Err(format!("[http] has a `{there}` and no `{missing}`: TLS needs both, as PEM files"))
+        Err(format!("[http] has a `{present}` and no `{missing}`: TLS needs both, as PEM files"))
     }
 
-    /// A relative path is one beside the file it stands in.
+    /// Relative paths are relative to the file.
     pub(super) fn resolve(&mut self, folder: &Path) {
         let files = self.cert.iter_mut().chain(&mut self.key);
         let dirs = self.roots.iter_mut().chain(&mut self.projects).chain(&mut self.uploads);
@@ -63,14 +64,14 @@ impl HttpSettings {
     }
 }
 
-/// Something that is read from its text.
+/// A value that is parsed from a string.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Written<T>(T);
+struct ParsedText<T>(T);
 
-impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for Written<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Written<T>, D::Error> {
+impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for ParsedText<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ParsedText<T>, D::Error> {
         let text = String::deserialize(deserializer)?;
-        text.parse().map(Written).map_err(D::Error::custom)
+        text.parse().map(ParsedText).map_err(D::Error::custom)
     }
 }
 
@@ -80,14 +81,14 @@ mod tests {
     use std::{fs, path::Path};
 
     #[test]
-    fn without_the_section_only_this_machine_is_known() {
+    fn without_the_section_no_hosts_and_origins_are_set() {
         let http = parse("").unwrap().http;
         assert!(http.hosts().is_empty() && http.origins().is_empty());
         assert_eq!(http.certificate(), None);
     }
 
     #[test]
-    fn names_and_pages_are_read_and_a_mistake_is_shown_with_its_line() {
+    fn hosts_and_origins_are_read_and_mistakes_have_a_line() {
         let text =
             "[http]\nhosts = [\"Build.example.org\"]\norigins = [\"https://a.example:443\"]\n";
         let http = parse(text).unwrap().http;
@@ -100,14 +101,14 @@ mod tests {
             ("origins = [\"https://a.example/\"]", "invalid origin"),
             ("hots = []", "unknown field `hots`"),
         ];
-        for (line, said) in mistakes {
+        for (line, expected) in mistakes {
             let reason = parse(&format!("[http]\n{line}\n")).unwrap_err();
-            assert!(reason.contains("line 2") && reason.contains(said), "{reason}");
+            assert!(reason.contains("line 2") && reason.contains(expected), "{reason}");
         }
     }
 
     #[test]
-    fn directories_are_found_beside_the_file_unless_they_are_whole() {
+    fn relative_directories_are_relative_to_the_file() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("config.toml");
         fs::write(&file, "[http]\nroots = [\"work\", \"/srv\"]\nprojects = \"p\"\n").unwrap();
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_has_a_key_and_is_found_beside_the_file() {
+    fn certificate_needs_a_key_and_is_relative_to_the_file() {
         let reason = parse("[http]\ncert = \"a.pem\"\n").unwrap_err();
         assert!(reason.contains("a `cert` and no `key`"), "{reason}");
         let reason = parse("[http]\nkey = \"a.pem\"\n").unwrap_err();

@@ -1,6 +1,6 @@
-//! `config.toml`: agents by name, and a few settings. A mistake is reported with its place.
+//! `config.toml`: agents by name, and settings. A mistake is reported with its position.
 
-use crate::{notify::NotifySettings, roster};
+use crate::{agent_registry, notify::NotifySettings};
 use jackfield_journal::DurabilityLevel;
 use serde::Deserialize;
 use std::{
@@ -11,17 +11,17 @@ use std::{
     time::Duration,
 };
 
-/// What the file says; everything has a default.
+/// The content of the file; everything has a default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// The agent of a session whose client names none.
+    /// The agent of sessions whose client does not name one.
     pub default_agent: Option<String>,
     /// What an acknowledged event survives: `process` or `power`.
-    pub durability: Survives,
-    /// Seconds after which a daemon with nothing alive ends itself; 0 for never.
+    pub durability: DurabilitySetting,
+    /// Seconds after which an idle daemon stops; 0 for never.
     pub idle_after: Option<u64>,
-    /// Who is told when an agent needs somebody, is done or failed.
+    /// Notifications when an agent needs the user, is done or failed.
     pub notify: Option<NotifySettings>,
     pub sessions: SessionSettings,
     pub http: HttpSettings,
@@ -33,20 +33,20 @@ pub struct Settings {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgentSettings {
-    /// The program and its arguments; never a shell string. Without it, an agent of the catalogue is
-    /// only adjusted.
+    /// The program and its arguments; never a shell string. Without it, the settings adjust an
+    /// agent of the catalog.
     #[serde(default)]
     pub command: Option<Vec<String>>,
     /// Variables set for this agent.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// Variables of the daemon's environment that this agent may see; `*` at the end matches a prefix.
+    /// Variables of the daemon's environment that this agent gets; `*` at the end matches a prefix.
     #[serde(default)]
     pub pass_env: Vec<String>,
-    /// So many processes wait, started and introduced, for the next session.
+    /// The number of started and initialized processes that wait for the next session.
     #[serde(default)]
     pub warm: usize,
-    /// So many sessions one process serves; one unless this says otherwise.
+    /// The number of sessions that one process serves; the default is one.
     #[serde(default)]
     pub sessions_per_process: Option<NonZeroUsize>,
     /// The agent that is used when this one cannot be started or keeps failing.
@@ -56,7 +56,7 @@ pub struct AgentSettings {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Survives {
+pub enum DurabilitySetting {
     #[default]
     Process,
     Power,
@@ -74,7 +74,7 @@ pub enum ConfigError {
     Invalid { path: PathBuf, reason: String },
 }
 
-/// Reads the file; a missing one is an empty one.
+/// Reads the file; a missing one counts as empty.
 pub fn load(path: &Path) -> Result<Settings, ConfigError> {
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
@@ -84,23 +84,23 @@ pub fn load(path: &Path) -> Result<Settings, ConfigError> {
     let invalid = |reason| ConfigError::Invalid { path: path.to_owned(), reason };
     let mut settings = parse(&text).map_err(invalid)?;
     settings.http.resolve(path.parent().unwrap_or(Path::new("/")));
-    let knows = |name: &String| {
+    let is_known = |name: &String| {
         settings.agents.contains_key(name)
-            || roster::knows(&path.with_file_name(roster::FOLDER), name)
+            || agent_registry::has_agent(&path.with_file_name(agent_registry::AGENTS_FOLDER), name)
     };
     for (name, agent) in &settings.agents {
-        if let Some(other) = agent.fallback.as_ref().filter(|it| *it == name || !knows(it)) {
+        if let Some(other) = agent.fallback.as_ref().filter(|it| *it == name || !is_known(it)) {
             let reason = format!(
-                "`fallback` of [agents.{name}] is `{other}`, which is no other agent that is known \
-                 here; `jackfield agents` lists them"
+                "`fallback` of [agents.{name}] is `{other}`, which is not another known agent; \
+                 `jackfield agents` lists them"
             );
             return Err(invalid(reason));
         }
     }
-    if let Some(name) = settings.default_agent.as_ref().filter(|it| !knows(it)) {
+    if let Some(name) = settings.default_agent.as_ref().filter(|it| !is_known(it)) {
         let reason = format!(
             "`default_agent` is `{name}`, but there is no [agents.{name}] and no such agent in the \
-             catalogue; `jackfield agents` lists it"
+             catalog; `jackfield agents` lists all"
         );
         return Err(invalid(reason));
     }
@@ -116,8 +116,8 @@ fn parse(text: &str) -> Result<Settings, String> {
     for (name, agent) in &settings.agents {
         if agent.command.as_ref().is_some_and(Vec::is_empty) {
             return Err(format!(
-                "`command` of [agents.{name}] is empty: give the program and its arguments, or leave \
-                 it out to use the catalogue's"
+                "`command` of [agents.{name}] is empty: set it to the program and its arguments, or leave \
+                 it out to use the catalog's"
             ));
         }
     }
@@ -133,8 +133,8 @@ impl Settings {
 
     pub fn durability(&self) -> DurabilityLevel {
         match self.durability {
-            Survives::Process => DurabilityLevel::Process,
-            Survives::Power => DurabilityLevel::Power,
+            DurabilitySetting::Process => DurabilityLevel::Process,
+            DurabilitySetting::Power => DurabilityLevel::Power,
         }
     }
 }
@@ -144,7 +144,7 @@ mod duration;
 mod http;
 mod sessions;
 
-pub use duration::Span;
+pub use duration::DurationSetting;
 pub use http::HttpSettings;
 pub use sessions::{LivenessSettings, SessionSettings};
 
@@ -153,13 +153,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mistake_is_reported_with_its_line() {
+    fn mistake_is_reported_with_its_line() {
         let reason = parse("idle_after = 5\nagnets = 1\n").unwrap_err();
         assert!(reason.contains("line 2") && reason.contains("agnets"), "{reason}");
     }
 
     #[test]
-    fn a_default_agent_is_configured_or_in_the_catalogue() {
+    fn default_agent_must_be_configured_or_in_the_catalog() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("config.toml");
         let load = |text: &str| {
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fallback_is_another_agent_that_is_known() {
+    fn fallback_must_be_another_known_agent() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("config.toml");
         let load = |other: &str| {
@@ -186,23 +186,23 @@ mod tests {
     }
 
     #[test]
-    fn a_process_serves_one_session_unless_the_settings_say_more() {
+    fn process_serves_one_session_by_default() {
         let settings = parse("[agents.a]\n[agents.b]\nsessions_per_process = 4\n").unwrap();
-        let seats = |name: &str| settings.pools()[name].sessions_per_process;
-        assert_eq!((seats("a"), seats("b")), (1, 4));
+        let sessions_per_process = |name: &str| settings.pools()[name].sessions_per_process;
+        assert_eq!((sessions_per_process("a"), sessions_per_process("b")), (1, 4));
         let reason = parse("[agents.a]\nsessions_per_process = 0\n").unwrap_err();
         assert!(reason.contains("line 2"), "{reason}");
     }
 
     #[test]
-    fn a_command_may_be_left_out_but_not_be_empty() {
+    fn command_may_be_omitted_but_not_empty() {
         let settings = parse("[agents.codex]\nenv = { A = \"1\" }\n").unwrap();
         assert_eq!(settings.agents["codex"].command, None);
         assert!(parse("[agents.codex]\ncommand = []\n").unwrap_err().contains("empty"));
     }
 
     #[test]
-    fn an_agent_is_a_command_and_what_it_may_see() {
+    fn agent_settings_are_read() {
         let settings =
             parse("[agents.goose]\ncommand = [\"goose\", \"acp\"]\npass_env = [\"GOOSE_*\"]\n")
                 .unwrap();

@@ -1,6 +1,6 @@
-//! `[sessions]` and `[liveness]`: when agents sleep, how many live, and how long they may be silent.
+//! `[sessions]` and `[liveness]`: idle timeout, number of live agents, and limits of silence.
 
-use super::{AgentSettings, Settings, Span};
+use super::{AgentSettings, DurationSetting, Settings};
 use jackfield_events::AgentName;
 use jackfield_hub::{AgentPool, Config, Liveness, Sleep};
 use serde::Deserialize;
@@ -10,28 +10,28 @@ use std::{collections::BTreeMap, num::NonZeroUsize};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SessionSettings {
-    /// An agent that was not used for so long is stopped; the next prompt wakes its session.
-    pub idle_after: Option<Span>,
-    /// So many agents are alive at a time; 0 is as many as asked for.
+    /// An agent that was not used for this long is stopped; the next prompt starts it again.
+    pub idle_after: Option<DurationSetting>,
+    /// The maximum number of live agents; 0 means unlimited.
     pub max_live: usize,
 }
 
-/// `[liveness]`: for each phase how long it may be silent before that is said, and for the phases
-/// of a turn (`_max`) before the turn is ended.
+/// `[liveness]`: for each phase how long it may be silent before that is reported, and for the
+/// phases of a turn (`_max`) before the turn is ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LivenessSettings {
-    pub starting: Option<Span>,
-    pub initializing: Option<Span>,
-    pub opening: Option<Span>,
-    pub thinking: Option<Span>,
-    pub tool: Option<Span>,
-    pub thinking_max: Option<Span>,
-    pub tool_max: Option<Span>,
+    pub starting: Option<DurationSetting>,
+    pub initializing: Option<DurationSetting>,
+    pub opening: Option<DurationSetting>,
+    pub thinking: Option<DurationSetting>,
+    pub tool: Option<DurationSetting>,
+    pub thinking_max: Option<DurationSetting>,
+    pub tool_max: Option<DurationSetting>,
 }
 
 impl Settings {
-    /// The part of the configuration of the hub that this file has; agents and rules are added by the caller.
+    /// The hub configuration of this file; the caller adds agents and policies.
     pub(crate) fn hub_config(&self, seed: u64) -> Config {
         Config {
             default_agent: self.default_agent.as_deref().map(Into::into),
@@ -43,19 +43,19 @@ impl Settings {
     }
 
     pub fn sleep(&self) -> Sleep {
-        const TEN_MINUTES: Span = Span(Some(600_000));
-        let Span(idle_after_ms) = self.sessions.idle_after.unwrap_or(TEN_MINUTES);
+        const TEN_MINUTES: DurationSetting = DurationSetting(Some(600_000));
+        let DurationSetting(idle_after_ms) = self.sessions.idle_after.unwrap_or(TEN_MINUTES);
         let max_live = Some(self.sessions.max_live).filter(|it| 0 < *it);
         Sleep { idle_after_ms, max_live }
     }
 
     pub fn liveness(&self) -> Liveness {
-        // A phase that is never too long is one of ages.
-        let soft = |set: Option<Span>, default: u64| match set {
-            Some(Span(ms)) => ms.unwrap_or(u64::MAX),
+        // `never` becomes the maximum.
+        let soft = |set: Option<DurationSetting>, default: u64| match set {
+            Some(DurationSetting(ms)) => ms.unwrap_or(u64::MAX),
             None => default,
         };
-        let hard = |set: Option<Span>| set.and_then(|Span(ms)| ms);
+        let hard = |set: Option<DurationSetting>| set.and_then(|DurationSetting(ms)| ms);
         let (it, default) = (&self.liveness, Liveness::default());
         Liveness {
             starting_ms: soft(it.starting, default.starting_ms),
@@ -68,7 +68,7 @@ impl Settings {
         }
     }
 
-    /// How processes are kept, by the name of their agent.
+    /// The process pools, by agent.
     pub fn pools(&self) -> BTreeMap<AgentName, AgentPool> {
         let pool = |it: &AgentSettings| AgentPool {
             warm: it.warm,
@@ -84,7 +84,7 @@ mod tests {
     use super::super::parse;
 
     #[test]
-    fn what_is_left_out_has_its_default() {
+    fn omitted_settings_have_defaults() {
         let settings = parse("").unwrap();
         assert_eq!(settings.sleep().idle_after_ms, Some(600_000));
         assert_eq!(settings.sleep().max_live, None);
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn the_daemons_own_rest_and_the_sessions_are_two_things() {
+    fn idle_timeouts_of_daemon_and_sessions_are_independent() {
         let text = "idle_after = 5\n[sessions]\nidle_after = \"never\"\nmax_live = 3\n";
         let settings = parse(text).unwrap();
         assert_eq!(settings.idle_after, Some(5));
@@ -102,12 +102,12 @@ mod tests {
     }
 
     #[test]
-    fn phases_have_limits_and_a_mistake_is_shown_with_its_line() {
+    fn liveness_limits_are_read_and_mistakes_have_a_line() {
         let settings = parse("[liveness]\ntool = \"20m\"\nthinking_max = \"1h\"\n").unwrap();
         assert_eq!(settings.liveness().tool_ms, 1_200_000);
         assert_eq!(settings.liveness().thinking_ms_max, Some(3_600_000));
         assert_eq!(settings.liveness().tool_ms_max, None);
         let reason = parse("[liveness]\ntool = \"20 minutes\"\n").unwrap_err();
-        assert!(reason.contains("line 2") && reason.contains("no duration"), "{reason}");
+        assert!(reason.contains("line 2") && reason.contains("not a duration"), "{reason}");
     }
 }

@@ -1,10 +1,10 @@
-//! Taking a session over: its log is claimed, read to its end, and handed to the loop.
+//! Adopts sessions: claims the log, reads it to its end, and hands the session to the loop.
 
-use super::{Call, Taken};
-use crate::recover::state;
+use super::{AdoptedSession, FleetCall};
+use crate::recover::read_state;
 use jackfield_events::SessionSummary;
 use jackfield_fleet::gateway::Host;
-use jackfield_fleet::gateway_process::{host_of, needs_of};
+use jackfield_fleet::gateway_process::{placement_needs, to_gateway_host};
 use jackfield_fleet::{HostDirectory, HostEntry, HostInstance, HostResponse};
 use jackfield_hub::SessionId;
 use jackfield_journal::{AdoptError, AdoptedStream, Journal, StreamInfo, StreamOwnership};
@@ -17,115 +17,121 @@ use std::{
 use tokio::sync::{mpsc, oneshot};
 
 #[derive(Clone)]
-pub(super) struct Adopter {
+pub(super) struct SessionAdopter {
     host: HostInstance,
-    /// The same as gateways know it.
-    ours: Arc<Host>,
+    /// This host as gateways see it.
+    this_host: Arc<Host>,
     is_alive: Arc<dyn Fn(&HostInstance) -> bool + Send + Sync>,
     journal: Journal,
-    owners: StreamOwnership,
-    calls: mpsc::Sender<Call>,
-    /// Sessions that are being taken over right now.
-    busy: Arc<Mutex<BTreeSet<SessionId>>>,
+    ownership: StreamOwnership,
+    calls: mpsc::Sender<FleetCall>,
+    /// Sessions that are being adopted.
+    adopting: Arc<Mutex<BTreeSet<SessionId>>>,
 }
 
-impl Adopter {
+impl SessionAdopter {
     pub(super) fn new(
         entry: &HostEntry,
         directory: &HostDirectory,
         journal: Journal,
-        calls: mpsc::Sender<Call>,
-    ) -> Adopter {
-        let owners = journal.stream_ownership().expect("a fleet shares its journal");
-        let (is_alive, busy) = (Arc::new(directory.liveness_check()), Arc::default());
-        let (host, ours) = (entry.host.clone(), Arc::new(host_of(entry)));
-        Adopter { host, ours, is_alive, journal, owners, calls, busy }
+        calls: mpsc::Sender<FleetCall>,
+    ) -> SessionAdopter {
+        let ownership = journal.stream_ownership().expect("a fleet shares its journal");
+        let (is_alive, adopting) = (Arc::new(directory.liveness_check()), Arc::default());
+        let (host, this_host) = (entry.host.clone(), Arc::new(to_gateway_host(entry)));
+        SessionAdopter { host, this_host, is_alive, journal, ownership, calls, adopting }
     }
 
-    pub(super) fn owners(&self) -> &StreamOwnership {
-        &self.owners
+    pub(super) fn ownership(&self) -> &StreamOwnership {
+        &self.ownership
     }
 
-    /// Makes the session ours, unless somebody living has it. If we are `draining`, only what is ours stays
-    /// so: what we let go of must not come back, although the list of hosts may not tell everybody yet.
+    /// Adopts the session unless a live host owns it. While this host is `draining`, only sessions
+    /// that it still owns are confirmed: a released session must not come back, even if other
+    /// members do not know of the drain yet.
     pub(super) async fn adopt(&self, session: SessionId, draining: bool) -> HostResponse {
-        if !self.busy.lock().expect(POISONED).insert(session.clone()) {
-            return HostResponse::Refused("it is being adopted here already".to_owned());
+        if !self.adopting.lock().expect(POISONED).insert(session.clone()) {
+            return HostResponse::Refused("this host is already adopting it".to_owned());
         }
         let answer = self.try_adopt(&session, draining).await;
-        self.busy.lock().expect(POISONED).remove(&session);
-        answer.unwrap_or_else(|_| HostResponse::Refused("this host is about to end".to_owned()))
+        self.adopting.lock().expect(POISONED).remove(&session);
+        answer.unwrap_or_else(|_| HostResponse::Refused("this host is stopping".to_owned()))
     }
 
-    /// Fails only if the loop is gone.
+    /// Fails only if the loop has ended.
     async fn try_adopt(
         &self,
         session: &SessionId,
         draining: bool,
     ) -> Result<HostResponse, oneshot::error::RecvError> {
-        let (tell, has) = oneshot::channel();
-        // If nobody listens, `tell` is dropped and the answer is an error.
-        let _ended = self.calls.send(Call::Has(session.clone(), tell)).await;
-        if has.await? {
+        let (response_tx, is_owned) = oneshot::channel();
+        // If the loop has ended, the sender is dropped and the response is an error.
+        let _ignored = self.calls.send(FleetCall::HasSession(session.clone(), response_tx)).await;
+        if is_owned.await? {
             return Ok(HostResponse::Done);
         }
         if draining {
             return Ok(HostResponse::Draining);
         }
         let (this, name) = (self.clone(), session.clone());
-        let taken = tokio::task::spawn_blocking(move || this.take(&name)).await;
-        let taken = match taken {
-            Ok(Ok(taken)) => taken,
+        let adopted = tokio::task::spawn_blocking(move || this.claim_and_read(&name)).await;
+        let adopted = match adopted {
+            Ok(Ok(adopted)) => adopted,
             Ok(Err(answer)) => return Ok(answer),
             Err(error) => return Ok(HostResponse::Refused(error.to_string())),
         };
-        let (tell, told) = oneshot::channel();
-        let _ended = self.calls.send(Call::Adopted(Box::new(taken), tell)).await;
-        told.await?;
+        let (response_tx, response) = oneshot::channel();
+        let _ignored = self.calls.send(FleetCall::Adopted(Box::new(adopted), response_tx)).await;
+        response.await?;
         Ok(HostResponse::Done)
     }
 
-    /// Waits for the servers; never on the loop's thread.
-    fn take(&self, session: &SessionId) -> Result<Taken, HostResponse> {
+    /// Waits for the servers; never called on the thread of the loop.
+    fn claim_and_read(&self, session: &SessionId) -> Result<AdoptedSession, HostResponse> {
         let refused = HostResponse::Refused;
-        // Asked before it is claimed: what cannot be served here is left to those who can.
-        self.may_take(session)?;
-        let (ours, is_alive) = (self.host.clone(), self.is_alive.clone());
-        // What was ours and is not known to the loop any more may be ours again.
-        let lives = move |owner: &str| {
-            HostInstance::parse(owner).is_some_and(|owner| owner != ours && is_alive(&owner))
+        // Checked before the claim, so that another host can adopt a session that cannot run here.
+        self.check_needs(session)?;
+        let (own_instance, is_alive) = (self.host.clone(), self.is_alive.clone());
+        // A session of this host that the loop does not have may be adopted again.
+        let is_live_peer = move |owner: &str| {
+            HostInstance::parse(owner)
+                .is_some_and(|owner| owner != own_instance && is_alive(&owner))
         };
-        let adopted = self.owners.adopt_stream(session, lives).map_err(not_adopted)?;
+        let adopted = self.ownership.adopt_stream(session, is_live_peer).map_err(to_response)?;
         self.read(session, adopted).map_err(refused)
     }
 
-    /// Whether the session finds here what it needs.
-    fn may_take(&self, session: &SessionId) -> Result<(), HostResponse> {
-        let writer = self.owners.last_writer(session).map_err(not_adopted)?;
+    /// Whether this host meets the needs of the session.
+    fn check_needs(&self, session: &SessionId) -> Result<(), HostResponse> {
+        let writer = self.ownership.last_writer(session).map_err(to_response)?;
         let summary =
-            self.owners.read_summary(session).map_err(|it| HostResponse::Refused(chain(&it)))?;
-        let needs = needs_of(SessionSummary::from_summary(&summary).ok().as_ref(), &writer);
-        let is_home = self.ours.is_home(&needs);
-        let lacking = match self.ours.lacks(&needs) {
-            Some(lack) => Some(format!("this host {lack}")),
-            None => missing(&needs.dirs.unwrap_or_default(), &self.ours.shared, is_home),
+            self.ownership.read_summary(session).map_err(|it| HostResponse::Refused(chain(&it)))?;
+        let needs = placement_needs(SessionSummary::from_summary(&summary).ok().as_ref(), &writer);
+        let was_last_host = self.this_host.was_last_host(&needs);
+        let unmet = match self.this_host.unmet_need(&needs) {
+            Some(need) => Some(format!("this host {need}")),
+            None => find_dir_problem(
+                &needs.dirs.unwrap_or_default(),
+                &self.this_host.shared,
+                was_last_host,
+            ),
         };
-        lacking.map_or(Ok(()), |why| Err(HostResponse::Refused(why)))
+        unmet.map_or(Ok(()), |why| Err(HostResponse::Refused(why)))
     }
 
-    fn read(&self, session: &SessionId, adopted: AdoptedStream) -> Result<Taken, String> {
+    fn read(&self, session: &SessionId, adopted: AdoptedStream) -> Result<AdoptedSession, String> {
         let AdoptedStream { claim, from, summary } = adopted;
         let (name, summary_upto) = (session.clone().into(), 0);
         let (epoch, head) = (claim.epoch, claim.head);
         let stream = StreamInfo { name, epoch, head, summary, summary_upto };
-        let state = state(&self.journal, &stream)?;
+        let state = read_state(&self.journal, &stream)?;
         let from =
             from.map(|it| HostInstance::parse(&it).map_or(it.as_str().into(), |it| it.name.into()));
-        Ok(Taken { session: session.clone(), epoch, state, from })
+        Ok(AdoptedSession { session: session.clone(), epoch, state, from })
     }
 }
 
-fn not_adopted(error: AdoptError) -> HostResponse {
+fn to_response(error: AdoptError) -> HostResponse {
     match error {
         AdoptError::Owned { owner, .. } => HostResponse::OwnedBy(owner),
         AdoptError::Missing { .. } => HostResponse::Missing,
@@ -133,18 +139,22 @@ fn not_adopted(error: AdoptError) -> HostResponse {
     }
 }
 
-/// What is wrong with the directories of a session on this machine. The first is the one that it works in.
-fn missing(dirs: &[PathBuf], shared: &[PathBuf], is_home: bool) -> Option<String> {
+/// What is wrong with the directories of a session on this machine. The first one is its working
+/// directory.
+fn find_dir_problem(dirs: &[PathBuf], shared: &[PathBuf], was_last_host: bool) -> Option<String> {
     let cwd = dirs.first()?;
     if !cwd.is_dir() {
         return Some(format!("its directory `{}` is not on this host", cwd.display()));
     }
-    let real = |it: &Path| it.canonicalize().ok();
-    let shared: Vec<PathBuf> = shared.iter().filter_map(|it| real(it)).collect();
+    let canonicalize = |it: &Path| it.canonicalize().ok();
+    let shared: Vec<PathBuf> = shared.iter().filter_map(|it| canonicalize(it)).collect();
     let is_shared =
-        |it: &Path| real(it).is_none_or(|it| shared.iter().any(|dir| it.starts_with(dir)));
-    let strange = dirs.iter().find(|it| !is_home && !is_shared(it))?;
-    Some(format!("its directory `{}` leads out of what this host shares", strange.display()))
+        |it: &Path| canonicalize(it).is_none_or(|it| shared.iter().any(|dir| it.starts_with(dir)));
+    let outside = dirs.iter().find(|it| !was_last_host && !is_shared(it))?;
+    Some(format!(
+        "its directory `{}` is outside the shared directories of this host",
+        outside.display()
+    ))
 }
 
-const POISONED: &str = "nothing panics while it holds the list";
+const POISONED: &str = "no thread panics while it holds the lock";

@@ -1,47 +1,51 @@
-//! What the loop does when the fleet calls.
+//! Handles calls of the fleet in the main loop.
 
-use super::{Call, Load, Taken};
+use super::{AdoptedSession, FleetCall, HostLoad};
 use crate::main_loop::MainLoop;
 use jackfield_agents::StopUrgency;
 use jackfield_fleet::TenantUsage;
 use jackfield_hub::{AppendFailure, Input, SessionId, Usage};
 
 impl MainLoop {
-    pub(crate) fn on_call(&mut self, call: Call) {
+    pub(crate) fn on_call(&mut self, call: FleetCall) {
         match call {
-            Call::HostConnection(stream) => self.on_host_conn(stream),
-            Call::Has(session, tell) => {
-                let _unheard = tell.send(self.hub.session(&session).is_some());
+            FleetCall::HostConnection(stream) => self.on_host_conn(stream),
+            FleetCall::HasSession(session, response) => {
+                let _ignored = response.send(self.hub.session(&session).is_some());
             }
-            Call::Adopted(taken, tell) => {
-                let Taken { session, epoch, state, from } = *taken;
-                self.effects.port.register_claim(session.clone().into(), epoch);
+            FleetCall::Adopted(adopted, response) => {
+                let AdoptedSession { session, epoch, state, from } = *adopted;
+                self.effects.journal_port.register_claim(session.clone().into(), epoch);
                 self.feed(Input::Adopted { session, state: Box::new(state), from });
-                let _unheard = tell.send(());
+                let _ignored = response.send(());
             }
-            Call::Drain => {
+            FleetCall::Drain => {
                 for session in self.session_ids() {
                     self.feed(Input::LetGo { session });
                 }
             }
-            Call::CutOff(tell) => {
-                self.cut_off();
-                let _unheard = tell.send(());
+            FleetCall::StopEverything(response) => {
+                self.stop_everything();
+                let _ignored = response.send(());
             }
-            Call::Elsewhere(tenants) => self.feed(Input::Elsewhere { tenants }),
-            Call::Report(tell) => {
+            FleetCall::UsageElsewhere(tenants) => self.feed(Input::Elsewhere { tenants }),
+            FleetCall::ReportLoad(response) => {
                 let gauges = self.hub.gauges();
-                let small = |it: usize| u32::try_from(it).unwrap_or(u32::MAX);
-                let sessions = small(gauges.sessions.values().sum());
-                let live = small(gauges.agents);
-                // Starts that wait will have the places that become free.
+                let to_u32 = |it: usize| u32::try_from(it).unwrap_or(u32::MAX);
+                let sessions = to_u32(gauges.sessions.values().sum());
+                let live = to_u32(gauges.agents);
+                // Waiting starts will use the processes that become free.
                 let free = gauges.places_free.map(|it| it.saturating_sub(gauges.starts_waiting));
-                let free = free.map(small);
-                let share = |it: Usage| TenantUsage { sessions: it.sessions, agents: it.agents };
-                let tenants =
-                    self.hub.usage().into_iter().map(|(name, it)| (name.into(), share(it)));
+                let free = free.map(to_u32);
+                let to_tenant_usage =
+                    |it: Usage| TenantUsage { sessions: it.sessions, agents: it.agents };
+                let tenants = self
+                    .hub
+                    .usage()
+                    .into_iter()
+                    .map(|(name, it)| (name.into(), to_tenant_usage(it)));
                 let tenants = tenants.collect();
-                let _unheard = tell.send(Load { sessions, live, free, tenants });
+                let _ignored = response.send(HostLoad { sessions, live, free, tenants });
             }
         }
     }
@@ -50,14 +54,14 @@ impl MainLoop {
         self.hub.session_ids().cloned().collect()
     }
 
-    /// Somebody else may soon have every session: no agent of ours may do anything any more.
-    fn cut_off(&mut self) {
+    /// Another host may soon own every session: stops all agents and gives up all sessions.
+    fn stop_everything(&mut self) {
         for agent in self.effects.agents.values_mut() {
             agent.stop(StopUrgency::Now);
         }
         self.effects.served.end_now();
         for session in self.session_ids() {
-            self.effects.port.forget_claim(&session);
+            self.effects.journal_port.forget_claim(&session);
             let why = AppendFailure::Fenced;
             self.feed(Input::AppendFailed { session, why });
         }

@@ -1,27 +1,24 @@
-//! This daemon as a host of a fleet: it says that it is there, takes host connections, and owns the sessions that it is
-//! asked to, or that a dead host has left.
+//! This daemon as a member of a fleet: a host publishes itself, accepts host connections, and adopts the
+//! sessions that it is asked for or that a dead host owned.
 //!
-//! `enter.rs` joins and leaves, `adopt.rs` takes sessions over, `office.rs` answers questions and watches who
-//! lives, `sentry.rs` ends everything when we may be thought dead, `fuse.rs` a daemon that stands still,
-//! `calls.rs` is what the loop does about it, `care.rs` looks after the logs, `clerk.rs` collects the numbers
-//! of all parts, `wait.rs` waits at the start for servers that cannot be used yet.
+//! `membership.rs` joins and leaves, `adopt.rs` adopts sessions, `host_service.rs` handles requests and
+//! watches the other hosts, `lease_loss.rs` ends everything when the lease is lost, `watchdog.rs` kills
+//! a daemon that hangs, `calls.rs` is the part in the main loop, `log_maintenance.rs` maintains the
+//! logs, `metrics_collector.rs` collects the metrics of all parts, `wait.rs` waits at the start for
+//! servers that are not available yet.
 
 mod adopt;
 mod calls;
-mod care;
-mod clerk;
-mod enter;
-mod fuse;
-mod office;
-mod sentry;
+mod host_service;
+mod lease_loss;
+mod log_maintenance;
+mod membership;
+mod metrics_collector;
 mod wait;
+mod watchdog;
 
-use adopt::Adopter;
-pub use care::Care;
-use care::Caretaker;
-use enter::reach;
-pub(crate) use enter::{Entered, Reached};
-use fuse::Fuse;
+use adopt::SessionAdopter;
+use host_service::HostService;
 use jackfield_events::{HostId, SessionSummary, TenantName};
 use jackfield_fleet::{
     FleetConnection, FleetConnectionError, HostDirectory, HostEntry, HostInstance, HostLease,
@@ -31,64 +28,68 @@ use jackfield_hub::{SessionId, Usage};
 use jackfield_journal::{CellAddress, CellConfig, Journal, OpenError};
 use jackfield_nats_access::NatsServers;
 use jackfield_transport::ClientStream;
-use office::Office;
-use sentry::Sentry;
+use lease_loss::LeaseLossHandler;
+use log_maintenance::LogMaintenance;
+pub use log_maintenance::LogMaintenanceConfig;
+use membership::connect_fleet;
+pub(crate) use membership::{FleetAccess, FleetMembership};
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 use tokio::{
     sync::{mpsc, oneshot, watch},
     task::JoinHandle,
 };
 pub(crate) use wait::open_when_ready;
+use watchdog::Watchdog;
 
-/// Between two looks at which agents are installed.
-const LOOK: Duration = Duration::from_secs(30);
+/// How often installed agents are looked up.
+const AGENT_SCAN_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Which fleet, and what this daemon is in it.
+/// The fleet, and the role of this daemon in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fleet {
+pub struct FleetConfig {
     pub servers: NatsServers,
     pub cell: CellConfig,
-    pub role: Role,
-    /// The name of this host. No two that live have the same.
+    pub role: MemberRole,
+    /// The name of this host, unique among live hosts.
     pub name: String,
     pub labels: BTreeMap<String, String>,
-    /// Directories that are the same on all hosts that name them.
+    /// Directories that have the same content on all hosts that list them.
     pub shared: Vec<PathBuf>,
-    pub care: Care,
+    pub maintenance: LogMaintenanceConfig,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub enum MemberRole {
     /// Runs agents.
     Host,
-    /// Takes clients to the hosts.
+    /// Relays clients to hosts.
     Gateway,
     Both,
 }
 
-impl Role {
+impl MemberRole {
     pub(crate) fn is_host(self) -> bool {
-        self != Role::Gateway
+        self != MemberRole::Gateway
     }
 
     pub(crate) fn is_gateway(self) -> bool {
-        self != Role::Host
+        self != MemberRole::Host
     }
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum FleetError {
     #[error(transparent)]
-    Link(#[from] FleetConnectionError),
+    Connection(#[from] FleetConnectionError),
     #[error(transparent)]
     Lease(#[from] LeaseError),
-    #[error("the system has no timer left that would end this host if it stood still")]
-    NoFuse(#[source] std::io::Error),
+    #[error("cannot create the watchdog timer of this host")]
+    NoWatchdog(#[source] std::io::Error),
 }
 
-impl Fleet {
-    /// This start of this host.
-    pub(crate) fn host(&self) -> HostInstance {
+impl FleetConfig {
+    /// A new instance id of this host.
+    pub(crate) fn new_instance(&self) -> HostInstance {
         HostInstance { name: self.name.as_str().into(), incarnation: random_id().into() }
     }
 
@@ -97,50 +98,50 @@ impl Fleet {
         CellAddress { servers: self.servers.clone(), cell: self.cell.clone(), owner }
     }
 
-    /// The journal of the cell, and its archive.
-    pub(crate) fn journal(&self, host: &HostInstance) -> Result<Journal, OpenError> {
+    /// The journal of the cell, with its archive.
+    pub(crate) fn open_journal(&self, host: &HostInstance) -> Result<Journal, OpenError> {
         let journal = Journal::connect(self.address(host))?;
-        if let Some(archive) = &self.care.archive {
+        if let Some(archive) = &self.maintenance.archive {
             journal.archiver().expect("a fleet shares its journal").open_archive(archive)?;
         }
         Ok(journal)
     }
 
-    pub(crate) async fn link(&self) -> Result<FleetConnection, FleetConnectionError> {
-        let mut link = FleetConnection::connect(&self.servers, &self.cell.name).await?;
-        link.create_streams(self.cell.replicas).await?;
-        Ok(link)
+    pub(crate) async fn connect(&self) -> Result<FleetConnection, FleetConnectionError> {
+        let mut connection = FleetConnection::connect(&self.servers, &self.cell.name).await?;
+        connection.create_streams(self.cell.replicas).await?;
+        Ok(connection)
     }
 }
 
-/// What the fleet wants of the loop.
-pub(crate) enum Call {
-    /// A client, by way of a gateway.
+/// A call from the fleet to the main loop.
+pub(crate) enum FleetCall {
+    /// A client, through a gateway.
     HostConnection(ClientStream),
-    /// Whether this session is ours.
-    Has(SessionId, oneshot::Sender<bool>),
-    /// It is ours now.
-    Adopted(Box<Taken>, oneshot::Sender<()>),
-    /// Let everything go.
+    /// Whether this host owns the session.
+    HasSession(SessionId, oneshot::Sender<bool>),
+    /// The session was adopted.
+    Adopted(Box<AdoptedSession>, oneshot::Sender<()>),
+    /// Release all sessions.
     Drain,
-    /// Nobody may know any more that we are here: end every agent, and forget every session.
-    CutOff(oneshot::Sender<()>),
-    /// What tenants have on the other hosts.
-    Elsewhere(BTreeMap<TenantName, Usage>),
-    /// How much there is to do here.
-    Report(oneshot::Sender<Load>),
+    /// The lease is lost: stop every agent and give up every session.
+    StopEverything(oneshot::Sender<()>),
+    /// The usage of tenants on the other hosts.
+    UsageElsewhere(BTreeMap<TenantName, Usage>),
+    /// Report the load of this host.
+    ReportLoad(oneshot::Sender<HostLoad>),
 }
 
-pub(crate) struct Taken {
+pub(crate) struct AdoptedSession {
     pub(crate) session: SessionId,
     pub(crate) epoch: u64,
     pub(crate) state: SessionSummary,
-    /// The host that had it and did not let it go.
+    /// The host that owned the session and did not release it.
     pub(crate) from: Option<HostId>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Load {
+pub(crate) struct HostLoad {
     pub(crate) sessions: u32,
     pub(crate) live: u32,
     /// Processes that may still be started.
@@ -148,26 +149,26 @@ pub(crate) struct Load {
     pub(crate) tenants: BTreeMap<Arc<str>, TenantUsage>,
 }
 
-/// Says which agents can be started here. It looks at many files.
-type Known = Arc<dyn Fn() -> Vec<String> + Send + Sync>;
+/// Lists the agents that can be started here. It reads many files.
+type AgentLister = Arc<dyn Fn() -> Vec<String> + Send + Sync>;
 
-/// Takes our place in the fleet, and keeps it for as long as the loop listens. What is returned ends when
-/// it is given back.
+/// Acquires the lease of this host and keeps it as long as the loop runs. The returned task ends
+/// after the lease is released.
 async fn join(
-    fleet: &Fleet,
+    fleet: &FleetConfig,
     host: HostInstance,
-    link: FleetConnection,
+    connection: FleetConnection,
     directory: &HostDirectory,
     journal: &Journal,
-    known: Known,
-    calls: mpsc::Sender<Call>,
+    list_agents: AgentLister,
+    calls: mpsc::Sender<FleetCall>,
 ) -> Result<JoinHandle<()>, FleetError> {
     let entry = HostEntry {
         host: host.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         labels: fleet.labels.clone(),
         shared: fleet.shared.clone(),
-        agents: known(),
+        agents: list_agents(),
         free: None,
         sessions: 0,
         live: 0,
@@ -175,28 +176,33 @@ async fn join(
         draining: false,
         gone: false,
     };
-    let questions = link.listen_for_requests(&host).await?;
-    let (tell, leased) = mpsc::channel(4);
-    let adopter = Adopter::new(&entry, directory, journal.clone(), calls.clone());
-    let fuse = Fuse::new().map_err(FleetError::NoFuse)?;
-    let lease = HostLease::acquire(link.clone(), entry, tell).await?;
-    tokio::spawn(fuse.clone().tend(lease.expires_at()));
+    let requests = connection.listen_for_requests(&host).await?;
+    let (lease_events_tx, lease_events) = mpsc::channel(4);
+    let adopter = SessionAdopter::new(&entry, directory, journal.clone(), calls.clone());
+    let watchdog = Watchdog::new().map_err(FleetError::NoWatchdog)?;
+    let lease = HostLease::acquire(connection.clone(), entry, lease_events_tx).await?;
+    tokio::spawn(watchdog.clone().follow_lease(lease.expires_at()));
     let hosts = directory.hosts();
-    let (agents, news) = mpsc::channel(1);
-    tokio::spawn(look_for_agents(known, agents));
-    let (cut, cut_off) = watch::channel(false);
-    let sentry = Sentry { leased, calls: calls.clone(), fuse, cut_off: cut };
-    tokio::spawn(sentry.run());
-    let office = Office { host, link, lease, hosts, adopter, calls, cut_off };
-    Ok(tokio::spawn(office.run(questions, news)))
+    let (agents, new_agents) = mpsc::channel(1);
+    tokio::spawn(watch_agents(list_agents, agents));
+    let (lease_lost_tx, lease_lost) = watch::channel(false);
+    let lease_loss_handler = LeaseLossHandler {
+        lease_events,
+        calls: calls.clone(),
+        watchdog,
+        lease_lost: lease_lost_tx,
+    };
+    tokio::spawn(lease_loss_handler.run());
+    let service = HostService { host, connection, lease, hosts, adopter, calls, lease_lost };
+    Ok(tokio::spawn(service.run(requests, new_agents)))
 }
 
-/// What is installed while the host runs is of use without a restart.
-async fn look_for_agents(known: Known, agents: mpsc::Sender<Vec<String>>) {
+/// Agents that are installed while the host runs become available without a restart.
+async fn watch_agents(list_agents: AgentLister, agents: mpsc::Sender<Vec<String>>) {
     loop {
-        tokio::time::sleep(LOOK).await;
-        let known = known.clone();
-        let Ok(found) = tokio::task::spawn_blocking(move || known()).await else { return };
+        tokio::time::sleep(AGENT_SCAN_INTERVAL).await;
+        let list_agents = list_agents.clone();
+        let Ok(found) = tokio::task::spawn_blocking(move || list_agents()).await else { return };
         if agents.send(found).await.is_err() {
             return;
         }

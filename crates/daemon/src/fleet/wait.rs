@@ -1,6 +1,6 @@
-//! The start of a member while the NATS servers cannot be used: it waits, says for what, and can be stopped.
+//! Waits at the start of a member until the NATS servers are available; can be stopped.
 
-use super::{Fleet, Reached, reach};
+use super::{FleetAccess, FleetConfig, connect_fleet};
 use crate::{serve::BootError, signals::DaemonSignal};
 use jackfield_fleet::HostInstance;
 use jackfield_journal::{Journal, OpenError};
@@ -11,31 +11,33 @@ use tokio::{
     time::Instant,
 };
 
-const PAUSE_MIN: Duration = Duration::from_millis(250);
-const PAUSE_MAX: Duration = Duration::from_secs(2);
-/// Between two lines in the log about the same wait.
-const TELL_EVERY: Duration = Duration::from_secs(30);
+const RETRY_DELAY_MIN: Duration = Duration::from_millis(250);
+const RETRY_DELAY_MAX: Duration = Duration::from_secs(2);
+/// The interval between two log lines about the same wait.
+const LOG_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Opens the journal of the fleet and connects to its list of hosts. `None` if the daemon is stopped before.
+/// Opens the journal of the fleet and connects to its list of hosts. `None` if the daemon is
+/// stopped before.
 pub(crate) async fn open_when_ready(
-    fleet: &Fleet,
+    fleet: &FleetConfig,
     host: &HostInstance,
     stop: &mut mpsc::Receiver<DaemonSignal>,
-) -> Result<Option<(Journal, Reached)>, BootError> {
+) -> Result<Option<(Journal, FleetAccess)>, BootError> {
     let Some(journal) = retry_until_ready(stop, || open_journal(fleet, host)).await? else {
         return Ok(None);
     };
-    let reached = retry_until_ready(stop, || reach((fleet.clone(), host.clone()))).await?;
-    Ok(reached.map(|it| (journal, it)))
+    let access = retry_until_ready(stop, || connect_fleet((fleet.clone(), host.clone()))).await?;
+    Ok(access.map(|it| (journal, it)))
 }
 
-/// On a thread of its own: it waits for the servers, and the signal that stops the daemon must be seen meanwhile.
-async fn open_journal(fleet: &Fleet, host: &HostInstance) -> Result<Journal, BootError> {
+/// Uses its own thread, since opening waits for the servers and the loop must still see the stop
+/// signal.
+async fn open_journal(fleet: &FleetConfig, host: &HostInstance) -> Result<Journal, BootError> {
     let (fleet, host) = (fleet.clone(), host.clone());
-    let (tell, opened) = oneshot::channel();
+    let (result_tx, opened) = oneshot::channel();
     let open = move || {
-        // The daemon was stopped meanwhile if the other end is gone.
-        let _stopped = tell.send(fleet.journal(&host));
+        // The receiver is gone if the daemon was stopped.
+        let _ignored = result_tx.send(fleet.open_journal(&host));
     };
     let started = thread::Builder::new().name("journal-open".into()).spawn(open);
     started.map_err(|source| BootError::System { what: "a thread", source })?;
@@ -45,43 +47,40 @@ async fn open_journal(fleet: &Fleet, host: &HostInstance) -> Result<Journal, Boo
     opened.map_err(BootError::Journal)
 }
 
-/// Tries until it succeeds, fails for a reason that does not pass, or the daemon is stopped.
+/// Retries until it succeeds, fails permanently, or the daemon is stopped.
 async fn retry_until_ready<T, F: Future<Output = Result<T, BootError>>>(
     stop: &mut mpsc::Receiver<DaemonSignal>,
     attempt: impl Fn() -> F,
 ) -> Result<Option<T>, BootError> {
-    let mut pause = PAUSE_MIN;
-    let mut told: Option<Instant> = None;
+    let mut delay = RETRY_DELAY_MIN;
+    let mut last_logged: Option<Instant> = None;
     loop {
-        let tried = tokio::select! {
-            tried = attempt() => tried,
+        let result = tokio::select! {
+            result = attempt() => result,
             Some(DaemonSignal::Stop) = stop.recv() => return Ok(None),
         };
-        let error = match tried {
+        let error = match result {
             Ok(done) => return Ok(Some(done)),
             Err(error) if is_temporary(&error) => error,
             Err(error) => return Err(error),
         };
-        if told.is_none_or(|it| TELL_EVERY <= it.elapsed()) {
-            told = Some(Instant::now());
-            tracing::warn!(
-                why = chain(&error),
-                "the NATS servers of the fleet cannot be used yet; the daemon waits for them"
-            );
+        if last_logged.is_none_or(|it| LOG_INTERVAL <= it.elapsed()) {
+            last_logged = Some(Instant::now());
+            tracing::warn!(why = chain(&error), "waiting for the NATS servers of the fleet");
         }
         tokio::select! {
-            () = tokio::time::sleep(pause) => {}
+            () = tokio::time::sleep(delay) => {}
             Some(DaemonSignal::Stop) = stop.recv() => return Ok(None),
         }
-        pause = PAUSE_MAX.min(2 * pause);
+        delay = RETRY_DELAY_MAX.min(2 * delay);
     }
 }
 
-/// Whether it passes when the servers are back.
+/// Whether the error may go away when the servers are back.
 fn is_temporary(error: &BootError) -> bool {
     match error {
         BootError::Journal(OpenError::Unreachable { .. }) => true,
-        BootError::Fleet(super::FleetError::Link(error)) => error.is_temporary(),
+        BootError::Fleet(super::FleetError::Connection(error)) => error.is_temporary(),
         _ => false,
     }
 }

@@ -1,6 +1,6 @@
-//! The rows of a page that are about a gateway, and about the fleet as this daemon sees it.
+//! Metrics of a gateway, and of the fleet as this daemon sees it.
 
-use super::page::{number, register_counters, register_gauges};
+use super::page::{register_counters, register_gauges, to_gauge_value};
 use jackfield_fleet::HostEntry;
 use jackfield_fleet::gateway::GatewayGauges;
 use jackfield_journal::ArchiveGauges;
@@ -11,63 +11,72 @@ use prometheus_client::{
 };
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Host {
+struct HostLabel {
     host: String,
 }
 
-pub(super) fn gateway(registry: &mut Registry, it: &GatewayGauges) {
-    let counted = &it.counters;
+pub(super) fn add_gateway(registry: &mut Registry, it: &GatewayGauges) {
+    let totals = &it.counters;
     let gauges = [
         ("gateway_clients", "Clients of this gateway", it.clients),
-        (
-            "gateway_host_connections",
-            "Connections to hosts, one for each client that needs it",
-            it.host_conns,
-        ),
+        ("gateway_host_connections", "Connections to hosts, per client", it.host_conns),
         ("gateway_sessions", "Sessions in use, counted for each client", it.sessions),
-        ("gateway_pending", "Requests without an answer", it.pending),
-        ("gateway_searches", "Sessions whose owner is looked for", it.searches),
-        ("gateway_kept_bytes", "Requests that are kept, to be sent again", it.kept_bytes),
-        ("gateway_unwritten_bytes", "Bytes on their way to clients and hosts", it.unwritten_bytes),
+        ("gateway_pending", "Requests without a response", it.pending),
+        ("gateway_searches", "Sessions whose owner is being searched", it.searches),
+        (
+            "gateway_kept_bytes",
+            "Bytes of pending requests that are retained to be sent again",
+            it.retained_bytes,
+        ),
+        (
+            "gateway_unwritten_bytes",
+            "Bytes not yet written to clients and hosts",
+            it.unwritten_bytes,
+        ),
     ];
     register_gauges(registry, gauges);
     let counters = [
-        ("gateway_messages_in", "Messages that were taken", counted.messages_in),
-        ("gateway_messages_out", "Messages that were passed on", counted.messages_out),
-        ("gateway_bytes_in", "Bytes of messages that were taken", counted.bytes_in),
-        ("gateway_bytes_out", "Bytes of messages that were passed on", counted.bytes_out),
-        ("gateway_clients_opened", "Clients that came", counted.clients_opened),
-        ("gateway_clients_closed", "Clients that went", counted.clients_closed),
+        ("gateway_messages_in", "Messages received", totals.messages_in),
+        ("gateway_messages_out", "Messages sent", totals.messages_out),
+        ("gateway_bytes_in", "Bytes of messages received", totals.bytes_in),
+        ("gateway_bytes_out", "Bytes of messages sent", totals.bytes_out),
+        ("gateway_clients_opened", "Clients that connected", totals.clients_opened),
+        ("gateway_clients_closed", "Clients that disconnected", totals.clients_closed),
         (
             "gateway_host_connections_opened",
-            "Connections to hosts that were made",
-            counted.host_connections_opened,
+            "Connections to hosts opened",
+            totals.host_connections_opened,
         ),
         (
             "gateway_host_connections_lost",
-            "Of these, those that ended while in use",
-            counted.host_connections_lost,
+            "Connections to hosts that ended while in use",
+            totals.host_connections_lost,
         ),
-        ("gateway_moves", "Sessions of clients that were taken to another owner", counted.moves),
-        ("gateway_resent", "Requests that were sent again after a loss", counted.resent),
-        ("gateway_refused", "Messages that were answered with an error here", counted.refused),
-        ("gateway_repeated", "Messages of hosts that the client had heard", counted.repeated),
-        ("gateway_stray", "Messages of hosts that nobody waits for", counted.stray),
+        ("gateway_moves", "Owner changes of sessions, per client", totals.moves),
+        ("gateway_resent", "Requests sent again after a lost connection", totals.resent),
+        (
+            "gateway_refused",
+            "Client messages answered with an error of the gateway",
+            totals.refused,
+        ),
+        ("gateway_repeated", "Duplicate host messages suppressed", totals.repeated),
+        ("gateway_stray", "Host messages without a recipient", totals.stray),
     ];
     register_counters(registry, counters);
 }
 
-/// Every member has these: a page that is missing does not hide a host.
-pub(super) fn hosts(registry: &mut Registry, hosts: &[HostEntry]) {
-    let [sessions, agents, draining] = std::array::from_fn(|_| Family::<Host, Gauge>::default());
+/// Every member reports all hosts, so a missing page does not hide a host.
+pub(super) fn add_hosts(registry: &mut Registry, hosts: &[HostEntry]) {
+    let [sessions, agents, draining] =
+        std::array::from_fn(|_| Family::<HostLabel, Gauge>::default());
     for it in hosts {
-        let host = Host { host: it.host.name.to_string() };
+        let host = HostLabel { host: it.host.name.to_string() };
         sessions.get_or_create(&host).set(it.sessions.into());
         agents.get_or_create(&host).set(it.live.into());
         draining.get_or_create(&host).set(it.draining.into());
     }
     let count: Gauge = Gauge::default();
-    count.set(number(hosts.len()));
+    count.set(to_gauge_value(hosts.len()));
     registry.register("fleet_hosts", "Hosts that live", count);
     registry.register("fleet_sessions", "Sessions that a host owns and has open", sessions);
     registry.register("fleet_agents", "Agents that run on a host", agents);
@@ -75,7 +84,7 @@ pub(super) fn hosts(registry: &mut Registry, hosts: &[HostEntry]) {
 }
 
 /// What this host has moved, and what waits: an archive that is away shows in the last two.
-pub(super) fn archive(registry: &mut Registry, it: &ArchiveGauges) {
+pub(super) fn add_archive(registry: &mut Registry, it: &ArchiveGauges) {
     let counters = [
         ("archive_segments", "Segments that were put into the archive", it.segments),
         ("archive_raw_bytes", "Bytes of events in them", it.raw_bytes),
@@ -92,14 +101,14 @@ pub(super) fn archive(registry: &mut Registry, it: &ArchiveGauges) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Snapshot, page};
+    use super::super::{MetricsSnapshot, page};
     use jackfield_fleet::gateway::{GatewayCounters, GatewayGauges};
     use jackfield_fleet::{HostEntry, HostInstance};
     use jackfield_journal::ArchiveGauges;
     use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
     #[test]
-    fn a_gateway_without_agents_has_a_page_of_its_own_and_of_the_fleet() {
+    fn gateway_page_has_gateway_and_fleet_metrics() {
         let counters = GatewayCounters { resent: 4, ..GatewayCounters::default() };
         let gateway = Some(GatewayGauges { clients: 3, counters, ..GatewayGauges::default() });
         let entry = HostEntry {
@@ -120,7 +129,7 @@ mod tests {
         let archive =
             ArchiveGauges { segments: 5, hot_streams: 6, oldest, ..ArchiveGauges::default() };
         let archive = Some(archive);
-        let page = page::write(&Snapshot { hub: None, gateway, hosts, archive });
+        let page = page::render_page(&MetricsSnapshot { hub: None, gateway, hosts, archive });
         let lines = [
             "jackfield_gateway_clients 3",
             "jackfield_gateway_resent_total 4",

@@ -1,6 +1,6 @@
-//! What is counted, and how it gets from the loop to whoever asks: a scrape is a letter to the loop,
-//! the answer a snapshot, and the page is written where it is read. The loop writes no text and
-//! looks at no process. In a fleet a clerk takes the letter first, and asks the gateway too.
+//! Metrics. A scrape sends a request to the loop, the loop responds with a snapshot, and the
+//! handler formats the page. The loop formats no text and reads no process information. In a fleet
+//! the metrics collector receives the request and also asks the gateway.
 
 mod fleet;
 mod page;
@@ -13,17 +13,17 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use std::{collections::BTreeMap, sync::Arc, time::Instant};
 use tokio::sync::{mpsc, oneshot};
 
-/// A question for the numbers of this moment.
-pub(crate) type Scrape = oneshot::Sender<Snapshot>;
+/// A request for a snapshot.
+pub(crate) type SnapshotRequest = oneshot::Sender<MetricsSnapshot>;
 
-/// What the loop counts while it runs.
+/// Counters of the loop.
 #[derive(Debug, Clone)]
-pub(crate) struct Meters {
+pub(crate) struct LoopCounters {
     /// Events that sessions have logged.
     pub(crate) events: u64,
-    /// Events that were said and could never be logged.
+    /// Events that were delivered and could not be logged.
     lost: u64,
-    /// Turns by how they ended.
+    /// Turns by outcome.
     turns: BTreeMap<&'static str, u64>,
     spawns: u64,
     ends: u64,
@@ -33,9 +33,9 @@ pub(crate) struct Meters {
     starting: BTreeMap<AgentId, Instant>,
 }
 
-impl Default for Meters {
-    fn default() -> Meters {
-        Meters {
+impl Default for LoopCounters {
+    fn default() -> LoopCounters {
+        LoopCounters {
             events: 0,
             lost: 0,
             turns: BTreeMap::new(),
@@ -50,15 +50,15 @@ impl Default for Meters {
     }
 }
 
-impl Meters {
+impl LoopCounters {
     pub(crate) fn on_spawn(&mut self, agent: AgentId) {
         self.spawns += 1;
         self.starting.insert(agent, Instant::now());
     }
 
     pub(crate) fn on_started(&mut self, agent: AgentId) {
-        if let Some(begun) = self.starting.remove(&agent) {
-            self.spawn_seconds.observe(begun.elapsed().as_secs_f64());
+        if let Some(started_at) = self.starting.remove(&agent) {
+            self.spawn_seconds.observe(started_at.elapsed().as_secs_f64());
         }
     }
 
@@ -77,42 +77,42 @@ impl Meters {
     }
 }
 
-/// Everything that is known at one moment.
+/// All values at one moment.
 #[derive(Debug, Default)]
-pub(crate) struct Snapshot {
-    /// Where there are agents.
-    pub(crate) hub: Option<(Gauges, Meters)>,
-    /// Where there is a gateway.
+pub(crate) struct MetricsSnapshot {
+    /// Set on a daemon with a hub.
+    pub(crate) hub: Option<(Gauges, LoopCounters)>,
+    /// Set on a gateway.
     pub(crate) gateway: Option<gateway::GatewayGauges>,
-    /// In a fleet: the hosts that live.
+    /// The live hosts, in a fleet.
     pub(crate) hosts: Option<Arc<Vec<HostEntry>>>,
-    /// On a host that has an archive.
+    /// Set on a host with an archive.
     pub(crate) archive: Option<ArchiveGauges>,
 }
 
-impl Snapshot {
-    pub(crate) fn new(gauges: Gauges, meters: &Meters) -> Snapshot {
-        Snapshot { hub: Some((gauges, meters.clone())), ..Snapshot::default() }
+impl MetricsSnapshot {
+    pub(crate) fn new(gauges: Gauges, counters: &LoopCounters) -> MetricsSnapshot {
+        MetricsSnapshot { hub: Some((gauges, counters.clone())), ..MetricsSnapshot::default() }
     }
 }
 
-/// Asks the loop for its numbers.
+/// Requests snapshots from the loop.
 #[derive(Debug, Clone)]
-pub struct Metrics(mpsc::Sender<Scrape>);
+pub struct MetricsSource(mpsc::Sender<SnapshotRequest>);
 
-/// Both ends: for the front, and for the loop.
-pub(crate) fn channel() -> (Metrics, mpsc::Receiver<Scrape>) {
-    let (ask, asked) = mpsc::channel(4);
-    (Metrics(ask), asked)
+/// The ends for the web server and for the loop.
+pub(crate) fn channel() -> (MetricsSource, mpsc::Receiver<SnapshotRequest>) {
+    let (requests_tx, requests) = mpsc::channel(4);
+    (MetricsSource(requests_tx), requests)
 }
 
-impl Metrics {
-    /// The page, as Prometheus reads it; `None` when the daemon is ending.
-    pub async fn page(&self) -> Option<String> {
-        let (answer, answered) = oneshot::channel();
-        self.0.send(answer).await.ok()?;
-        let snapshot = answered.await.ok()?;
-        // Looking at processes reads many small files.
-        tokio::task::spawn_blocking(move || page::write(&snapshot)).await.ok()
+impl MetricsSource {
+    /// The page in the `OpenMetrics` format; `None` while the daemon stops.
+    pub async fn render_page(&self) -> Option<String> {
+        let (request, response) = oneshot::channel();
+        self.0.send(request).await.ok()?;
+        let snapshot = response.await.ok()?;
+        // Reading process information opens many small files.
+        tokio::task::spawn_blocking(move || page::render_page(&snapshot)).await.ok()
     }
 }

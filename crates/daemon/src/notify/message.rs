@@ -1,66 +1,66 @@
-//! What is told: one JSON object about one event of one session.
+//! The notification: one JSON object about one event of a session.
 
-use super::settings::Event;
+use super::settings::NotifyEvent;
 use jackfield_events::SessionSummary;
 use jackfield_hub::{Note, SessionId, Time, rfc3339};
 use jackfield_protocol::redact::Redactor;
 use serde_json::{Value, json};
 
-/// The message, ready to be sent.
+/// The notification, ready to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Message {
-    pub(super) event: Event,
+pub(super) struct Notification {
+    pub(super) event: NotifyEvent,
     pub(super) session: SessionId,
     /// On one line.
     pub(super) json: String,
 }
 
-/// The session that a note is about, if people are told of such notes.
-pub(super) fn about(note: &Note) -> Option<(Event, &SessionId)> {
+/// The event and session of a note, if it leads to a notification.
+pub(super) fn event_of_note(note: &Note) -> Option<(NotifyEvent, &SessionId)> {
     match note {
-        Note::AskOpened { session, .. } => Some((Event::NeedsYou, session)),
+        Note::AskOpened { session, .. } => Some((NotifyEvent::NeedsYou, session)),
         Note::TurnEnded { reason: Some(reason), .. } if reason == "cancelled" => None,
-        Note::TurnEnded { session, how: "stopped", .. } => Some((Event::Done, session)),
-        Note::TurnEnded { session, .. } => Some((Event::Failed, session)),
+        Note::TurnEnded { session, how: "stopped", .. } => Some((NotifyEvent::Done, session)),
+        Note::TurnEnded { session, .. } => Some((NotifyEvent::Failed, session)),
         _ => None,
     }
 }
 
-impl Message {
+impl Notification {
     pub(super) fn new(
         note: &Note,
         state: Option<&SessionSummary>,
         now: Time,
         redactor: &Redactor,
-    ) -> Option<Message> {
-        let (event, session) = about(note)?;
-        let shown = |text: &str| redactor.redact(text);
+    ) -> Option<Notification> {
+        let (event, session) = event_of_note(note)?;
+        let redact = |text: &str| redactor.redact(text);
         let title = state.and_then(|it| it.title.as_deref().or(it.hint.as_deref()));
         let mut json = json!({
             "event": event.as_str(),
             "sessionId": &**session,
             "agent": state.map(|it| &*it.agent),
-            "title": title.map(shown),
-            "cwd": state.map(|it| shown(&it.cwd)),
+            "title": title.map(redact),
+            "cwd": state.map(|it| redact(&it.cwd)),
         });
         match note {
             Note::AskOpened { ask, what, call, .. } => {
                 json["ask"] = (*ask).into();
-                json["what"] = shown(what).into();
-                let call = call.as_ref().map(|it| shown(it.as_str()));
+                json["what"] = redact(what).into();
+                let call = call.as_ref().map(|it| redact(it.as_str()));
                 if let Some(call) = call.and_then(|it| serde_json::from_str(&it).ok()) {
                     json["call"] = call;
                 }
             }
             Note::TurnEnded { turn, how, reason, .. } => {
                 json["turn"] = (*turn).into();
-                let outcome = reason.as_deref().map_or_else(|| (*how).to_owned(), shown);
+                let outcome = reason.as_deref().map_or_else(|| (*how).to_owned(), redact);
                 json["outcome"] = Value::String(outcome);
             }
             _ => {}
         }
         json["at"] = rfc3339(now.0).into();
-        Some(Message { event, session: session.clone(), json: json.to_string() })
+        Some(Notification { event, session: session.clone(), json: json.to_string() })
     }
 }
 
@@ -77,17 +77,17 @@ mod tests {
             ..SessionSummary::default()
         };
         let redactor = Redactor::new(&[("A_KEY".to_owned(), "s3cr3t-value".to_owned())]);
-        let message = Message::new(note, Some(&state), Time(0), &redactor)?;
+        let message = Notification::new(note, Some(&state), Time(0), &redactor)?;
         assert!(!message.json.contains('\n'));
         Some(serde_json::from_str(&message.json).unwrap())
     }
 
-    fn ended(how: &'static str, reason: Option<&str>) -> Note {
+    fn turn_ended(how: &'static str, reason: Option<&str>) -> Note {
         Note::TurnEnded { session: "s-1".into(), turn: 3, how, reason: reason.map(str::to_owned) }
     }
 
     #[test]
-    fn an_ask_names_what_is_asked_and_secrets_are_hidden() {
+    fn request_notification_has_details_without_secrets() {
         let what = "run curl -H 'Authorization: Bearer abc.def'\nnow".to_owned();
         let call = Some(RawJson::trusted(r#"{"commands":["rm s3cr3t-value"]}"#));
         let note = Note::AskOpened { session: "s-1".into(), ask: 2, what, call };
@@ -101,14 +101,17 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_is_done_or_failed_and_a_cancelled_one_is_no_news() {
+    fn cancelled_turn_sends_no_notification() {
         let event = |note: &Note| {
             message(note).map(|it| format!("{} {}", it["event"], it["outcome"]).replace('"', ""))
         };
-        assert_eq!(event(&ended("stopped", Some("end_turn"))).as_deref(), Some("done end_turn"));
-        assert_eq!(event(&ended("failed", None)).as_deref(), Some("failed failed"));
-        assert_eq!(event(&ended("interrupted", None)).as_deref(), Some("failed interrupted"));
-        assert_eq!(event(&ended("stopped", Some("cancelled"))), None);
+        assert_eq!(
+            event(&turn_ended("stopped", Some("end_turn"))).as_deref(),
+            Some("done end_turn")
+        );
+        assert_eq!(event(&turn_ended("failed", None)).as_deref(), Some("failed failed"));
+        assert_eq!(event(&turn_ended("interrupted", None)).as_deref(), Some("failed interrupted"));
+        assert_eq!(event(&turn_ended("stopped", Some("cancelled"))), None);
         assert_eq!(event(&Note::TurnStarted { session: "s-1".into(), turn: 3 }), None);
     }
 }

@@ -1,101 +1,106 @@
-//! Telling people, by a command of theirs or a web hook, that an agent needs them, is done or failed.
+//! Notifies the user with a command or a webhook when an agent needs them, is done or failed.
 //!
-//! Nothing waits for it: messages go into a bounded queue, and a task tells a few at once, each within
-//! a bound. A message that cannot be told is a line in the log.
+//! The loop never waits for it: notifications go into a bounded queue, and a task delivers a few at once,
+//! each with a timeout. A failed notification is logged.
 
+mod delivery;
 mod message;
 mod settings;
-mod tell;
 
-pub use settings::{Event, NotifySettings};
+pub use settings::{NotifyEvent, NotifySettings};
 
-use crate::{clock, effects::Ground, environment};
+use crate::{clock, effects::SpawnContext, environment};
+use delivery::NotificationSender;
 use jackfield_hub::{Hub, Note};
 use jackfield_protocol::redact::Redactor;
-use message::Message;
+use message::Notification;
 use std::{sync::Arc, time::Duration};
-use tell::Teller;
 use tokio::{
     sync::{Semaphore, mpsc},
     task::{JoinHandle, JoinSet},
 };
 
-/// Messages that wait to be told; people do not read more at once.
-const WAITING_MAX: usize = 64;
+/// Queued notifications.
+const QUEUE_MAX: usize = 64;
 /// Hooks that run at once.
-const AT_ONCE_MAX: usize = 4;
-/// What a daemon that ends still gives to those who are being told.
-const LAST_GRACE: Duration = Duration::from_secs(2);
+const HOOKS_MAX: usize = 4;
+/// How long a stopping daemon waits for running hooks.
+const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
-pub(crate) struct Notify {
+pub(crate) struct Notifier {
     settings: Option<NotifySettings>,
-    ground: Ground,
-    /// Made when there is something to tell: most daemons never do.
-    queue: Option<Queue>,
+    spawn_context: SpawnContext,
+    /// Created on first use.
+    queue: Option<NotificationQueue>,
 }
 
-struct Queue {
-    messages: mpsc::Sender<Message>,
+struct NotificationQueue {
+    messages: mpsc::Sender<Notification>,
     redactor: Redactor,
     task: JoinHandle<()>,
 }
 
-impl Notify {
-    pub(crate) fn new(settings: Option<NotifySettings>, ground: Ground) -> Notify {
-        Notify { settings, ground, queue: None }
+impl Notifier {
+    pub(crate) fn new(settings: Option<NotifySettings>, spawn_context: SpawnContext) -> Notifier {
+        Notifier { settings, spawn_context, queue: None }
     }
 
-    /// Something happened that people may want to know.
+    /// Sends a notification if the settings want it.
     pub(crate) fn on_note(&mut self, note: &Note, hub: &Hub) {
         let Some(settings) = &self.settings else { return };
-        let Some((event, session)) = message::about(note) else { return };
+        let Some((event, session)) = message::event_of_note(note) else { return };
         if !settings.wants(event) {
             return;
         }
-        let queue = self.queue.get_or_insert_with(|| Queue::new(settings, &self.ground));
-        let message = Message::new(note, hub.session(session), clock::now(), &queue.redactor);
+        let queue =
+            self.queue.get_or_insert_with(|| NotificationQueue::new(settings, &self.spawn_context));
+        let message = Notification::new(note, hub.session(session), clock::now(), &queue.redactor);
         let Some(message) = message else { return };
         if queue.messages.try_send(message).is_err() {
-            tracing::warn!(%session, event = event.as_str(), "too much to tell; nobody is told this");
+            tracing::warn!(%session, event = event.as_str(), "notification queue is full; dropping notification");
         }
     }
 
-    /// From now on messages are told as these settings say; those that wait are told as before.
+    /// Applies new settings; queued notifications still use the old ones.
     pub(crate) fn change_settings(&mut self, settings: Option<NotifySettings>) {
         (self.settings, self.queue) = (settings, None);
     }
 
-    /// The daemon ends: who is being told may hear the rest, for a moment.
+    /// Waits a moment for running hooks.
     pub(crate) async fn finish(self) {
-        let Some(Queue { messages, task, .. }) = self.queue else { return };
+        let Some(NotificationQueue { messages, task, .. }) = self.queue else { return };
         drop(messages);
-        // After that, the guards of commands end them by themselves.
-        let _cut_short = tokio::time::timeout(LAST_GRACE, task).await;
+        // After that, the guards of commands end them.
+        let _timed_out = tokio::time::timeout(STOP_TIMEOUT, task).await;
     }
 }
 
-impl Queue {
-    fn new(settings: &NotifySettings, ground: &Ground) -> Queue {
-        let (messages, waiting) = mpsc::channel(WAITING_MAX);
-        let redactor = Redactor::new(&environment::ours().collect::<Vec<_>>());
-        let teller = Teller::new(settings, ground.clone());
-        Queue { messages, redactor, task: tokio::spawn(run(waiting, Arc::new(teller))) }
+impl NotificationQueue {
+    fn new(settings: &NotifySettings, spawn_context: &SpawnContext) -> NotificationQueue {
+        let (messages, queued) = mpsc::channel(QUEUE_MAX);
+        let redactor = Redactor::new(&environment::process_env().collect::<Vec<_>>());
+        let sender = NotificationSender::new(settings, spawn_context.clone());
+        NotificationQueue {
+            messages,
+            redactor,
+            task: tokio::spawn(deliver_queued(queued, Arc::new(sender))),
+        }
     }
 }
 
-async fn run(mut waiting: mpsc::Receiver<Message>, teller: Arc<Teller>) {
-    let places = Arc::new(Semaphore::new(AT_ONCE_MAX));
-    let mut telling = JoinSet::new();
+async fn deliver_queued(mut queued: mpsc::Receiver<Notification>, sender: Arc<NotificationSender>) {
+    let permits = Arc::new(Semaphore::new(HOOKS_MAX));
+    let mut deliveries = JoinSet::new();
     let mut number = 0;
-    while let Some(message) = waiting.recv().await {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+    while let Some(message) = queued.recv().await {
+        let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
         number += 1;
-        let teller = Arc::clone(&teller);
-        telling.spawn(async move {
-            teller.tell(number, message).await;
-            drop(place);
+        let sender = Arc::clone(&sender);
+        deliveries.spawn(async move {
+            sender.deliver(number, message).await;
+            drop(permit);
         });
-        while telling.try_join_next().is_some() {}
+        while deliveries.try_join_next().is_some() {}
     }
-    while telling.join_next().await.is_some() {}
+    while deliveries.join_next().await.is_some() {}
 }

@@ -1,27 +1,27 @@
-//! `[notify]` of `config.toml`: who is told, and of what.
+//! `[notify]` of `config.toml`.
 
 use reqwest::Url;
 use serde::Deserialize;
 use std::net::IpAddr;
 
-/// What people may want to be told.
+/// Events that can be notified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Event {
-    /// An agent asks and waits for a person.
+pub enum NotifyEvent {
+    /// An agent waits for an answer of the user.
     NeedsYou,
-    /// A turn ended, and nobody had cancelled it.
+    /// A turn ended and was not cancelled.
     Done,
     /// A turn ended with an error, or the agent died in it.
     Failed,
 }
 
-impl Event {
+impl NotifyEvent {
     pub(crate) fn as_str(self) -> &'static str {
         match self {
-            Event::NeedsYou => "needs_you",
-            Event::Done => "done",
-            Event::Failed => "failed",
+            NotifyEvent::NeedsYou => "needs_you",
+            NotifyEvent::Done => "done",
+            NotifyEvent::Failed => "failed",
         }
     }
 }
@@ -34,16 +34,16 @@ pub struct NotifySettings {
     pub command: Option<Vec<String>>,
     /// `https://…`, or `http://…` on this machine.
     pub url: Option<String>,
-    /// All, if it is left out.
-    pub on: Option<Vec<Event>>,
+    /// All events, if omitted.
+    pub on: Option<Vec<NotifyEvent>>,
 }
 
 impl NotifySettings {
-    /// Says what is wrong with it.
+    /// Returns what is invalid.
     pub(crate) fn check(&self) -> Result<(), String> {
         if self.command.as_ref().is_some_and(Vec::is_empty) {
             return Err(
-                "`command` of [notify] is empty: give the program and its arguments, as in \
+                "`command` of [notify] is empty: set it to the program and its arguments, as in \
                         `command = [\"notify-send\", \"jackfield\"]`"
                     .to_owned(),
             );
@@ -51,26 +51,27 @@ impl NotifySettings {
         match &self.url {
             Some(url) => check_url(url),
             None if self.command.is_none() => {
-                Err("[notify] tells nobody: give it a `command`, a `url`, or both".to_owned())
+                Err("[notify] has no effect: set `command`, `url`, or both".to_owned())
             }
             None => Ok(()),
         }
     }
 
-    pub(crate) fn wants(&self, event: Event) -> bool {
+    pub(crate) fn wants(&self, event: NotifyEvent) -> bool {
         self.on.as_ref().is_none_or(|it| it.contains(&event))
     }
 }
 
 fn check_url(text: &str) -> Result<(), String> {
-    let url = Url::parse(text).map_err(|error| format!("`url` of [notify] is no URL: {error}"))?;
+    let url = Url::parse(text)
+        .map_err(|error| format!("`url` of [notify] is not a valid URL: {error}"))?;
     let host = url.host_str().unwrap_or_default();
     match url.scheme() {
         "https" => Ok(()),
         "http" if is_loopback(host) => Ok(()),
         "http" => Err(format!(
-            "`url` of [notify] would send what your agents do to `{host}` for everyone on the way to \
-             read: use https, or an address of this machine such as http://127.0.0.1:8080"
+            "`url` of [notify] would send what your agents do to `{host}` unencrypted: \
+             use https, or an address of this machine such as http://127.0.0.1:8080"
         )),
         other => {
             Err(format!("`url` of [notify] is `{other}:`: use https, or http on this machine"))
@@ -78,7 +79,7 @@ fn check_url(text: &str) -> Result<(), String> {
     }
 }
 
-/// Names are not looked up: one that leads here today may lead elsewhere tomorrow.
+/// Names are not resolved, since a name may point elsewhere later.
 fn is_loopback(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost" || bare.parse::<IpAddr>().is_ok_and(|it| it.is_loopback())
@@ -93,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_http_stays_on_this_machine() {
+    fn plain_http_is_accepted_for_loopback_only() {
         let good = [
             "https://example.org/x",
             "http://127.0.0.1:9/x",
@@ -108,16 +109,17 @@ mod tests {
             assert!(check(bad).unwrap_err().contains("use https"), "{bad}");
         }
         assert!(check("ftp://127.0.0.1/").unwrap_err().contains("`ftp:`"));
-        assert!(check("nonsense").unwrap_err().contains("no URL"));
+        assert!(check("nonsense").unwrap_err().contains("not a valid URL"));
     }
 
     #[test]
-    fn somebody_is_told_of_something() {
-        assert!(NotifySettings::default().check().unwrap_err().contains("tells nobody"));
+    fn command_or_url_is_required_and_events_are_filtered() {
+        assert!(NotifySettings::default().check().unwrap_err().contains("has no effect"));
         let empty = NotifySettings { command: Some(Vec::new()), ..NotifySettings::default() };
         assert!(empty.check().unwrap_err().contains("is empty"));
-        let some = NotifySettings { on: Some(vec![Event::Failed]), ..NotifySettings::default() };
-        assert!(some.wants(Event::Failed) && !some.wants(Event::Done));
-        assert!(NotifySettings::default().wants(Event::NeedsYou));
+        let some =
+            NotifySettings { on: Some(vec![NotifyEvent::Failed]), ..NotifySettings::default() };
+        assert!(some.wants(NotifyEvent::Failed) && !some.wants(NotifyEvent::Done));
+        assert!(NotifySettings::default().wants(NotifyEvent::NeedsYou));
     }
 }

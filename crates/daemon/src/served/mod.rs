@@ -1,13 +1,13 @@
-//! What no client serves, we serve: files and terminals of an agent, inside its session's directories.
+//! Serves files and terminals of agents whose client does not, inside the directories of the session.
 //!
-//! The crate `inside` reads and writes, `terminals` runs commands. Whatever touches the disk runs on a thread of its own, for one agent
-//! in the order asked; the loop only hands out work and answers.
+//! The crate `workspace-fs` accesses files, `terminals` runs commands. Everything that touches the disk
+//! runs on a thread, for each agent in the order of its requests; the loop only dispatches.
 
 mod terminals;
 
 pub(crate) use terminals::TerminalId;
 
-use crate::effects::Ground;
+use crate::effects::SpawnContext;
 use jackfield_agents::{AgentEvent, StopUrgency};
 use jackfield_hub::AgentId;
 use jackfield_protocol::acp::Method;
@@ -22,125 +22,125 @@ use std::{
     sync::Arc,
     time::Duration,
 };
-use terminals::{Create, Prepared, Stage, Terminals};
+use terminals::{CreateParams, PreparedTerminal, TerminalSpawner, TerminalTable};
 use tokio::sync::mpsc::Sender;
 
-/// Threads that work on files at once: disks are not faster with more, and answers are large.
-const AT_ONCE_MAX: usize = 4;
-/// What one agent may have waiting; an agent waits for its answers.
+/// Threads that access files at once: more would not make disks faster, and responses are large.
+const THREADS_MAX: usize = 4;
+/// Queued requests of one agent.
 const WAITING_MAX: usize = 256;
 
-/// An answer to an agent.
+/// A response to an agent.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct ServedResponse {
     pub(crate) agent: AgentId,
     pub(crate) frame: Frame,
 }
 
-/// What a thread has done for an agent.
+/// The result of a request of an agent.
 #[derive(Debug)]
-pub(crate) struct Done {
+pub(crate) struct CompletedJob {
     agent: AgentId,
     request: Box<str>,
-    what: Result<Outcome, Fault>,
+    outcome: Result<JobOutcome, Fault>,
 }
 
 #[derive(Debug)]
-enum Outcome {
-    Answer(String),
-    /// It is clear what is to be run.
-    Create(Prepared),
+enum JobOutcome {
+    Response(String),
+    /// The command is resolved.
+    CreateTerminal(PreparedTerminal),
 }
 
-/// What has to do with the disk.
+/// A request that accesses the disk.
 #[derive(Debug)]
-enum Work {
+enum DiskRequest {
     Read(ReadFileRequest),
     Write(WriteFileRequest),
-    Create(Create),
+    CreateTerminal(CreateParams),
 }
 
 #[derive(Debug)]
-struct Job {
+struct QueuedJob {
     request: Box<str>,
-    work: Work,
+    disk_request: DiskRequest,
     dirs: Vec<PathBuf>,
 }
 
-/// One agent's work: one piece at a time.
+/// The requests of one agent, executed one at a time.
 #[derive(Debug)]
-struct Desk {
+struct AgentQueue {
     env: Arc<[(String, String)]>,
-    waiting: VecDeque<Job>,
-    busy: bool,
+    waiting: VecDeque<QueuedJob>,
+    is_busy: bool,
 }
 
-pub(crate) struct Served {
-    ground: Ground,
-    desks: BTreeMap<AgentId, Desk>,
-    at_work: usize,
-    /// Who was given work last.
-    last: AgentId,
-    terminals: Terminals,
-    done: Sender<Done>,
+pub(crate) struct AgentServices {
+    spawn_context: SpawnContext,
+    queues: BTreeMap<AgentId, AgentQueue>,
+    running: usize,
+    /// The agent whose request was dispatched last.
+    last_agent: AgentId,
+    terminals: TerminalTable,
+    done: Sender<CompletedJob>,
     events: Sender<(TerminalId, AgentEvent)>,
 }
 
-impl Served {
+impl AgentServices {
     pub(crate) fn new(
-        ground: Ground,
-        done: Sender<Done>,
+        spawn_context: SpawnContext,
+        done: Sender<CompletedJob>,
         events: Sender<(TerminalId, AgentEvent)>,
-    ) -> Served {
-        let (desks, terminals) = (BTreeMap::new(), Terminals::default());
-        let (at_work, last) = (0, AgentId(0));
-        Served { ground, desks, at_work, last, terminals, done, events }
+    ) -> AgentServices {
+        let (queues, terminals) = (BTreeMap::new(), TerminalTable::default());
+        let (running, last_agent) = (0, AgentId(0));
+        AgentServices { spawn_context, queues, running, last_agent, terminals, done, events }
     }
 
-    /// Whether no process of ours is left.
+    /// Whether no process is left.
     pub(crate) fn is_over(&self) -> bool {
-        self.terminals.are_over()
+        self.terminals.have_all_ended()
     }
 
-    /// An agent is started with this environment; its terminals get the same.
+    /// An agent was started with this environment, which its terminals inherit.
     pub(crate) fn on_spawned(&mut self, agent: AgentId, env: &[(String, String)]) {
-        let desk = Desk { env: env.into(), waiting: VecDeque::new(), busy: false };
-        self.desks.insert(agent, desk);
+        let queue = AgentQueue { env: env.into(), waiting: VecDeque::new(), is_busy: false };
+        self.queues.insert(agent, queue);
     }
 
-    /// An agent is gone: nobody hears answers, and its terminals end.
+    /// An agent has ended: its terminals are stopped.
     pub(crate) fn on_gone(&mut self, agent: AgentId) {
-        self.desks.remove(&agent);
-        self.terminals.end_all_of(agent, StopUrgency::Soon);
+        self.queues.remove(&agent);
+        self.terminals.stop_all_of(agent, StopUrgency::Soon);
     }
 
-    /// An agent will be gone.
+    /// An agent will be stopped.
     pub(crate) fn on_stop(&mut self, agent: AgentId, now: bool) {
-        self.terminals.end_all_of(agent, if now { StopUrgency::Now } else { StopUrgency::Soon });
+        self.terminals.stop_all_of(agent, if now { StopUrgency::Now } else { StopUrgency::Soon });
     }
 
-    /// A turn of an agent that began so long ago was cancelled.
+    /// Ends the tools of a canceled turn that began this long ago.
     pub(crate) fn end_tools(&mut self, agent: AgentId, age: Duration) {
-        self.terminals.end_young_of(agent, age);
+        self.terminals.stop_recent_of(agent, age);
     }
 
     pub(crate) fn end_now(&mut self) {
-        self.terminals.end_now();
+        self.terminals.stop_all_now();
     }
 
-    /// The answer, if it is there already.
+    /// Returns the response if it is available at once.
     pub(crate) fn serve(
         &mut self,
         agent: AgentId,
         frame: &Frame,
         dirs: Vec<PathBuf>,
-    ) -> Option<Answer> {
+    ) -> Option<ServedResponse> {
         let request = frame.id().expect("an agent asked for it, so it has an id");
-        let result = self.take(agent, request, frame, dirs).transpose()?;
-        Some(answer(agent, request, result.map(|it| it.to_string())))
+        let result = self.accept_request(agent, request, frame, dirs).transpose()?;
+        Some(build_response(agent, request, result.map(|it| it.to_string())))
     }
 
-    fn take(
+    fn accept_request(
         &mut self,
         agent: AgentId,
         request: &str,
@@ -152,13 +152,13 @@ impl Served {
             Fault::MethodNotFound { method }
         };
         let method = frame.known_method().ok_or_else(unknown)?;
-        let work = match method {
-            Method::FsReadTextFile => Work::Read(params(frame)?),
-            Method::FsWriteTextFile => Work::Write(params(frame)?),
-            Method::TerminalCreate => Work::Create(params(frame)?),
+        let disk_request = match method {
+            Method::FsReadTextFile => DiskRequest::Read(parse_params(frame)?),
+            Method::FsWriteTextFile => DiskRequest::Write(parse_params(frame)?),
+            Method::TerminalCreate => DiskRequest::CreateTerminal(parse_params(frame)?),
             _ => {
                 let on_terminal =
-                    |it: &Frame| params(it).map(|OnTerminal { terminal_id }| terminal_id);
+                    |it: &Frame| parse_params(it).map(|TerminalParams { terminal_id }| terminal_id);
                 let terminals = &mut self.terminals;
                 return match method {
                     Method::TerminalOutput => {
@@ -175,100 +175,104 @@ impl Served {
                 };
             }
         };
-        let Some(desk) = self.desks.get_mut(&agent) else { return Ok(None) };
-        if WAITING_MAX <= desk.waiting.len() {
-            let what = format!("{WAITING_MAX} requests for files wait already: wait for an answer");
+        let Some(queue) = self.queues.get_mut(&agent) else { return Ok(None) };
+        if WAITING_MAX <= queue.waiting.len() {
+            let what =
+                format!("{WAITING_MAX} file requests are already queued; wait for a response");
             return Err(Fault::Overloaded { what });
         }
-        desk.waiting.push_back(Job { request: request.into(), work, dirs });
-        self.hand_out();
+        queue.waiting.push_back(QueuedJob { request: request.into(), disk_request, dirs });
+        self.dispatch_jobs();
         Ok(None)
     }
 
-    /// Gives work to as many threads as there may be, to each agent in turn.
-    fn hand_out(&mut self) {
-        while self.at_work < AT_ONCE_MAX {
-            let ready = |(_, it): &(&AgentId, &Desk)| !it.busy && !it.waiting.is_empty();
-            let after = self.desks.range((Excluded(self.last), Unbounded)).find(ready);
-            let next = after.or_else(|| self.desks.iter().find(ready)).map(|(&agent, _)| agent);
+    /// Dispatches requests to free threads, to each agent in turn.
+    fn dispatch_jobs(&mut self) {
+        while self.running < THREADS_MAX {
+            let is_ready =
+                |(_, it): &(&AgentId, &AgentQueue)| !it.is_busy && !it.waiting.is_empty();
+            let after = self.queues.range((Excluded(self.last_agent), Unbounded)).find(is_ready);
+            let next = after.or_else(|| self.queues.iter().find(is_ready)).map(|(&agent, _)| agent);
             let Some(agent) = next else { return };
-            let desk = self.desks.get_mut(&agent).expect("found");
-            let job = desk.waiting.pop_front().expect("not empty");
-            desk.busy = true;
-            self.last = agent;
-            self.at_work += 1;
+            let queue = self.queues.get_mut(&agent).expect("found");
+            let job = queue.waiting.pop_front().expect("not empty");
+            queue.is_busy = true;
+            self.last_agent = agent;
+            self.running += 1;
             let done = self.done.clone();
-            // It is not waited for: it tells by itself.
+            // The thread sends its result itself.
             drop(tokio::task::spawn_blocking(move || {
-                let what = run(job.work, &job.dirs);
-                let _unheard = done.blocking_send(Done { agent, request: job.request, what });
+                let outcome = execute(job.disk_request, &job.dirs);
+                let _ignored =
+                    done.blocking_send(CompletedJob { agent, request: job.request, outcome });
             }));
         }
     }
 
-    /// A thread has done something; there may be more to do.
-    pub(crate) fn on_done(&mut self, done: Done) -> Option<Answer> {
-        let Done { agent, request, what } = done;
-        self.at_work -= 1;
-        let env = self.desks.get_mut(&agent).map(|it| {
-            it.busy = false;
+    /// Handles a result and dispatches the next requests.
+    pub(crate) fn on_done(&mut self, done: CompletedJob) -> Option<ServedResponse> {
+        let CompletedJob { agent, request, outcome } = done;
+        self.running -= 1;
+        let env = self.queues.get_mut(&agent).map(|it| {
+            it.is_busy = false;
             it.env.clone()
         });
-        self.hand_out();
-        let result = match what {
-            Ok(Outcome::Answer(result)) => Ok(result),
-            Ok(Outcome::Create(prepared)) => {
-                let stage = Stage { ground: &self.ground, events: &self.events };
-                match self.terminals.create(&stage, agent, &request, prepared, &env?) {
+        self.dispatch_jobs();
+        let result = match outcome {
+            Ok(JobOutcome::Response(result)) => Ok(result),
+            Ok(JobOutcome::CreateTerminal(prepared)) => {
+                let spawner =
+                    TerminalSpawner { spawn_context: &self.spawn_context, events: &self.events };
+                match self.terminals.create(&spawner, agent, &request, prepared, &env?) {
                     Ok(()) => return None,
                     Err(fault) => Err(fault),
                 }
             }
             Err(fault) => Err(fault),
         };
-        Some(answer(agent, &request, result))
+        Some(build_response(agent, &request, result))
     }
 
-    pub(crate) fn on_terminal(&mut self, id: TerminalId, event: AgentEvent) -> Vec<Answer> {
+    pub(crate) fn on_terminal(&mut self, id: TerminalId, event: AgentEvent) -> Vec<ServedResponse> {
         self.terminals.on_event(id, event)
     }
 }
 
-/// The terminal that a request is about.
+/// The terminal that a request names.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct OnTerminal {
+struct TerminalParams {
     terminal_id: String,
 }
 
-fn params<T: DeserializeOwned>(frame: &Frame) -> Result<T, Fault> {
+fn parse_params<T: DeserializeOwned>(frame: &Frame) -> Result<T, Fault> {
     serde_json::from_str(frame.params().unwrap_or("{}"))
         .map_err(|error| Fault::InvalidParams { why: error.to_string() })
 }
 
-fn answer(agent: AgentId, request: &str, result: Result<String, Fault>) -> Answer {
+fn build_response(agent: AgentId, request: &str, result: Result<String, Fault>) -> ServedResponse {
     let frame = match result {
         Ok(result) => Frame::result_for(request, &result),
         Err(fault) => Frame::error_for(request, &fault),
     };
-    Answer { agent, frame }
+    ServedResponse { agent, frame }
 }
 
-/// On a thread of its own.
-fn run(work: Work, dirs: &[PathBuf]) -> Result<Outcome, Fault> {
-    match work {
-        Work::Read(it) => {
+/// Runs on a thread.
+fn execute(disk_request: DiskRequest, dirs: &[PathBuf]) -> Result<JobOutcome, Fault> {
+    match disk_request {
+        DiskRequest::Read(it) => {
             let content = it.execute(dirs)?;
-            Ok(Outcome::Answer(json!({ "content": content }).to_string()))
+            Ok(JobOutcome::Response(json!({ "content": content }).to_string()))
         }
-        Work::Write(it) => it.execute(dirs).map(|()| Outcome::Answer("{}".to_owned())),
-        Work::Create(it) => {
+        DiskRequest::Write(it) => it.execute(dirs).map(|()| JobOutcome::Response("{}".to_owned())),
+        DiskRequest::CreateTerminal(it) => {
             let cwd = it.cwd.clone().or_else(|| dirs.first().cloned()).unwrap_or_default();
-            let place = ConfinedPath::resolve(&cwd, dirs)?;
-            if !place.missing_components.is_empty() || !place.path().is_dir() {
-                return Err(refuse_path(&cwd, "is no directory in which a command can run"));
+            let confined = ConfinedPath::resolve(&cwd, dirs)?;
+            if !confined.missing_components.is_empty() || !confined.path().is_dir() {
+                return Err(refuse_path(&cwd, "is not a directory in which a command can run"));
             }
-            Ok(Outcome::Create(Prepared::new(it, place.path())))
+            Ok(JobOutcome::CreateTerminal(PreparedTerminal::new(it, confined.path())))
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Terminals: commands that an agent has us run, each under a guard of its own like the agent itself.
+//! Terminals: commands that the daemon runs for an agent, each under its own guard.
 
-use super::Answer;
-use crate::effects::Ground;
+use super::ServedResponse;
+use crate::effects::SpawnContext;
 use jackfield_agents::{
     AgentEvent, AgentExit, AgentHandle, LaunchCommand, StdoutFormat, StopUrgency,
 };
@@ -18,48 +18,48 @@ use std::{
 };
 use tokio::sync::mpsc::Sender;
 
-/// What one agent may have and not have released: more is a leak, and each is a process.
+/// Unreleased terminals of one agent. Each may be a process, so more would be a leak.
 const TERMINALS_MAX: usize = 32;
-/// Who waits for one end; an agent waits once.
+/// Requests that wait for the end of one terminal.
 const WAITING_MAX: usize = 16;
-/// What is kept of the output if the agent does not say, and the most if it does: an answer must fit
-/// into a frame with room for escapes.
+/// The output bytes that are kept by default, and at most: a response must fit into a frame with
+/// escapes.
 const OUTPUT_BYTES: usize = 1 << 20;
 const OUTPUT_BYTES_MAX: usize = 4 << 20;
 
-/// One terminal, among all that this daemon has run.
+/// A terminal, unique in this daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct TerminalId(u64);
 
-/// `terminal/create`.
+/// The parameters of `terminal/create`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Create {
+pub(super) struct CreateParams {
     command: String,
     #[serde(default)]
     args: Vec<String>,
     #[serde(default)]
-    env: Vec<Variable>,
+    env: Vec<EnvVariable>,
     pub(super) cwd: Option<PathBuf>,
     output_byte_limit: Option<usize>,
 }
 
 #[derive(Deserialize)]
-struct Variable {
+struct EnvVariable {
     name: String,
     value: String,
 }
 
-/// Values are never shown: keys live there.
-impl std::fmt::Debug for Variable {
+/// Values are not printed, since they may be secrets.
+impl std::fmt::Debug for EnvVariable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.name)
     }
 }
 
-impl Create {
-    /// The program and its arguments, exactly as the rules have judged them. A line without arguments is run by a
-    /// shell, as editors do, whatever files there are.
+impl CreateParams {
+    /// The program and its arguments, exactly as the policy judged them. A command line without
+    /// arguments is always run by a shell, as editors do.
     fn argv(&self) -> Vec<String> {
         if self.args.is_empty() && self.command.contains(char::is_whitespace) {
             return vec![SHELL.into(), "-c".into(), self.command.clone()];
@@ -68,70 +68,72 @@ impl Create {
     }
 }
 
-/// What a terminal is started with, found out beside the loop.
+/// A terminal whose command is resolved.
 #[derive(Debug)]
-pub(super) struct Prepared {
+pub(super) struct PreparedTerminal {
     argv: Vec<String>,
     cwd: PathBuf,
-    env: Vec<Variable>,
+    env: Vec<EnvVariable>,
     limit: usize,
 }
 
-impl Prepared {
-    pub(super) fn new(create: Create, cwd: PathBuf) -> Prepared {
+impl PreparedTerminal {
+    pub(super) fn new(create: CreateParams, cwd: PathBuf) -> PreparedTerminal {
         let limit = create.output_byte_limit.unwrap_or(OUTPUT_BYTES).min(OUTPUT_BYTES_MAX);
-        Prepared { argv: create.argv(), cwd, env: create.env, limit }
+        PreparedTerminal { argv: create.argv(), cwd, env: create.env, limit }
     }
 }
 
-struct Terminal {
+struct TerminalProcess {
     agent: AgentId,
-    /// `None` when its whole tree is gone.
+    /// `None` after its process tree has ended.
     handle: Option<AgentHandle>,
-    screen: OutputTail,
+    output: OutputTail,
     exit: Option<AgentExit>,
-    /// The request that made it, until it runs.
-    made_by: Option<Box<str>>,
+    /// The request that created it, until it runs.
+    created_by: Option<Box<str>>,
     /// Requests that wait for its end.
     waiting: Vec<Box<str>>,
     released: bool,
-    born: Instant,
+    created_at: Instant,
 }
 
-/// What runs a terminal.
-pub(super) struct Stage<'a> {
-    pub(super) ground: &'a Ground,
+/// What terminals are started with.
+pub(super) struct TerminalSpawner<'a> {
+    pub(super) spawn_context: &'a SpawnContext,
     pub(super) events: &'a Sender<(TerminalId, AgentEvent)>,
 }
 
 #[derive(Default)]
-pub(super) struct Terminals {
-    all: BTreeMap<TerminalId, Terminal>,
-    last: u64,
+pub(super) struct TerminalTable {
+    terminals: BTreeMap<TerminalId, TerminalProcess>,
+    last_id: u64,
 }
 
-impl Terminals {
+impl TerminalTable {
     /// Whether no process is left.
-    pub(super) fn are_over(&self) -> bool {
-        self.all.values().all(|it| it.handle.is_none())
+    pub(super) fn have_all_ended(&self) -> bool {
+        self.terminals.values().all(|it| it.handle.is_none())
     }
 
-    /// Starts a command; the answer follows when it runs, or could not be started.
+    /// Starts a command; the response follows when it runs or could not be started.
     pub(super) fn create(
         &mut self,
-        stage: &Stage<'_>,
+        spawner: &TerminalSpawner<'_>,
         agent: AgentId,
         request: &str,
-        prepared: Prepared,
+        prepared: PreparedTerminal,
         env: &Arc<[(String, String)]>,
     ) -> Result<(), Fault> {
-        let open = self.all.values().filter(|it| it.agent == agent && !it.released).count();
+        let open = self.terminals.values().filter(|it| it.agent == agent && !it.released).count();
         if TERMINALS_MAX <= open {
-            let what = format!("{open} terminals are open: release some with `terminal/release`");
+            let what = format!(
+                "{open} terminals are open, which is the limit: release some with `terminal/release`"
+            );
             return Err(Fault::Overloaded { what });
         }
-        self.last += 1;
-        let id = TerminalId(self.last);
+        self.last_id += 1;
+        let id = TerminalId(self.last_id);
         let mut env: BTreeMap<String, String> = env.iter().cloned().collect();
         env.extend(prepared.env.into_iter().map(|it| (it.name, it.value)));
         let (argv, cwd) = (prepared.argv, prepared.cwd);
@@ -141,41 +143,41 @@ impl Terminals {
             env: env.into_iter().collect(),
             stdout_format: StdoutFormat::Bytes,
         };
-        let Ground { guard, ledger, mark } = stage.ground;
-        let (mark, events) = (format!("{mark}-{}-t{}", agent.0, id.0), stage.events.clone());
+        let SpawnContext { guard, ledger, mark } = spawner.spawn_context;
+        let (mark, events) = (format!("{mark}-{}-t{}", agent.0, id.0), spawner.events.clone());
         let mut handle = jackfield_agents::spawn_agent(guard, &launch, &mark, ledger, events, id)
             .map_err(|error| Fault::Internal { why: chain(&error) })?;
-        // Nobody can type.
+        // Terminals have no input.
         handle.close_stdin();
-        let terminal = Terminal {
+        let terminal = TerminalProcess {
             agent,
             handle: Some(handle),
-            screen: OutputTail::new(prepared.limit),
+            output: OutputTail::new(prepared.limit),
             exit: None,
-            made_by: Some(request.into()),
+            created_by: Some(request.into()),
             waiting: Vec::new(),
             released: false,
-            born: Instant::now(),
+            created_at: Instant::now(),
         };
-        self.all.insert(id, terminal);
+        self.terminals.insert(id, terminal);
         Ok(())
     }
 
-    /// `terminal/output`: what was printed so far.
+    /// `terminal/output`: the output so far.
     pub(super) fn output(&self, agent: AgentId, id: &str) -> Result<Value, Fault> {
-        let terminal = &self.all[&self.find(agent, id)?];
+        let terminal = &self.terminals[&self.find(agent, id)?];
         let (output, truncated) = match terminal.exit {
-            Some(_) => terminal.screen.final_text(),
-            None => terminal.screen.partial_text(),
+            Some(_) => terminal.output.final_text(),
+            None => terminal.output.partial_text(),
         };
-        let mut answer = json!({ "output": output, "truncated": truncated });
+        let mut result = json!({ "output": output, "truncated": truncated });
         if let Some(exit) = &terminal.exit {
-            answer["exitStatus"] = status(exit);
+            result["exitStatus"] = exit_status(exit);
         }
-        Ok(answer)
+        Ok(result)
     }
 
-    /// `terminal/wait_for_exit`: the answer, if it has come already.
+    /// `terminal/wait_for_exit`: the response, if it has already ended.
     pub(super) fn wait(
         &mut self,
         agent: AgentId,
@@ -184,74 +186,79 @@ impl Terminals {
     ) -> Result<Option<Value>, Fault> {
         let terminal = self.find_mut(agent, id)?;
         if let Some(exit) = &terminal.exit {
-            return Ok(Some(status(exit)));
+            return Ok(Some(exit_status(exit)));
         }
         if WAITING_MAX <= terminal.waiting.len() {
             let what =
-                format!("{WAITING_MAX} requests wait for the end of terminal `{id}` already");
+                format!("{WAITING_MAX} requests already wait for the end of terminal `{id}`");
             return Err(Fault::Overloaded { what });
         }
         terminal.waiting.push(request.into());
         Ok(None)
     }
 
-    /// `terminal/kill`: the terminal stays to be looked at.
+    /// `terminal/kill`: the terminal can still be read.
     pub(super) fn kill(&mut self, agent: AgentId, id: &str) -> Result<Value, Fault> {
         self.find_mut(agent, id)?.stop(StopUrgency::Soon);
         Ok(json!({}))
     }
 
-    /// `terminal/release`: nobody will look at it any more.
+    /// `terminal/release`: the terminal is not needed any more.
     pub(super) fn release(&mut self, agent: AgentId, id: &str) -> Result<Value, Fault> {
         let id = self.find(agent, id)?;
-        let terminal = self.all.get_mut(&id).expect("found");
+        let terminal = self.terminals.get_mut(&id).expect("found");
         terminal.released = true;
         terminal.stop(StopUrgency::Soon);
-        self.forget_if_over(id);
+        self.remove_if_ended(id);
         Ok(json!({}))
     }
 
-    /// The agent is gone or will be: so are its terminals.
-    pub(super) fn end_all_of(&mut self, agent: AgentId, stop: StopUrgency) {
-        for terminal in self.all.values_mut().filter(|it| it.agent == agent) {
+    /// Stops all terminals of an agent that has ended or will.
+    pub(super) fn stop_all_of(&mut self, agent: AgentId, stop: StopUrgency) {
+        for terminal in self.terminals.values_mut().filter(|it| it.agent == agent) {
             terminal.released = true;
             terminal.stop(stop);
         }
-        self.all.retain(|_, it| !it.is_over());
+        self.terminals.retain(|_, it| !it.has_ended());
     }
 
-    /// A turn that began so long ago was cancelled.
-    pub(super) fn end_young_of(&mut self, agent: AgentId, age: Duration) {
-        let young = |it: &&mut Terminal| it.agent == agent && it.born.elapsed() <= age;
-        for terminal in self.all.values_mut().filter(young) {
+    /// Stops the terminals of a canceled turn that began this long ago.
+    pub(super) fn stop_recent_of(&mut self, agent: AgentId, age: Duration) {
+        let is_recent =
+            |it: &&mut TerminalProcess| it.agent == agent && it.created_at.elapsed() <= age;
+        for terminal in self.terminals.values_mut().filter(is_recent) {
             terminal.stop(StopUrgency::Soon);
         }
     }
 
-    pub(super) fn end_now(&mut self) {
-        for terminal in self.all.values_mut() {
+    pub(super) fn stop_all_now(&mut self) {
+        for terminal in self.terminals.values_mut() {
             terminal.stop(StopUrgency::Now);
         }
     }
 
-    pub(super) fn on_event(&mut self, id: TerminalId, event: AgentEvent) -> Vec<Answer> {
-        let Some(terminal) = self.all.get_mut(&id) else { return Vec::new() };
+    pub(super) fn on_event(&mut self, id: TerminalId, event: AgentEvent) -> Vec<ServedResponse> {
+        let Some(terminal) = self.terminals.get_mut(&id) else { return Vec::new() };
         match event {
             AgentEvent::Started { .. } => {
-                let result = json!({ "terminalId": name(id) });
-                terminal.answer(terminal.made_by.as_deref(), &Ok(result)).into_iter().collect()
+                let result = json!({ "terminalId": format_id(id) });
+                terminal.respond(terminal.created_by.as_deref(), &Ok(result)).into_iter().collect()
             }
             AgentEvent::Output(bytes) => {
-                terminal.screen.push(&bytes);
+                terminal.output.push(&bytes);
                 Vec::new()
             }
             AgentEvent::Gone(exit) => terminal.on_gone(exit),
             AgentEvent::Swept { survivors } => {
                 if !survivors.is_empty() {
-                    tracing::error!(terminal = id.0, ?survivors, "processes could not be ended");
+                    tracing::error!(
+                        terminal = id.0,
+                        ?survivors,
+                        "failed to end processes of terminal"
+                    );
                 }
                 terminal.handle = None;
-                self.forget_if_over(id);
+                self.remove_if_ended(id);
                 Vec::new()
             }
             AgentEvent::Frames(_)
@@ -262,30 +269,31 @@ impl Terminals {
         }
     }
 
-    fn forget_if_over(&mut self, id: TerminalId) {
-        if self.all.get(&id).is_some_and(Terminal::is_over) {
-            self.all.remove(&id);
+    fn remove_if_ended(&mut self, id: TerminalId) {
+        if self.terminals.get(&id).is_some_and(TerminalProcess::has_ended) {
+            self.terminals.remove(&id);
         }
     }
 
     fn find(&self, agent: AgentId, id: &str) -> Result<TerminalId, Fault> {
         let number =
             id.strip_prefix(TERMINAL_PREFIX).and_then(|it| it.parse().ok()).map(TerminalId);
-        let is_theirs = |it: &Terminal| it.agent == agent && !it.released;
-        number.filter(|it| self.all.get(it).is_some_and(is_theirs)).ok_or_else(|| {
-            let why = format!("no terminal `{id}`: it was never made here, or it is released");
+        let is_of_agent = |it: &TerminalProcess| it.agent == agent && !it.released;
+        number.filter(|it| self.terminals.get(it).is_some_and(is_of_agent)).ok_or_else(|| {
+            let why =
+                format!("unknown terminal `{id}`: it was not created here, or it was released");
             Fault::InvalidParams { why }
         })
     }
 
-    fn find_mut(&mut self, agent: AgentId, id: &str) -> Result<&mut Terminal, Fault> {
+    fn find_mut(&mut self, agent: AgentId, id: &str) -> Result<&mut TerminalProcess, Fault> {
         let id = self.find(agent, id)?;
-        Ok(self.all.get_mut(&id).expect("found"))
+        Ok(self.terminals.get_mut(&id).expect("found"))
     }
 }
 
-impl Terminal {
-    fn is_over(&self) -> bool {
+impl TerminalProcess {
+    fn has_ended(&self) -> bool {
         self.released && self.handle.is_none()
     }
 
@@ -295,33 +303,38 @@ impl Terminal {
         }
     }
 
-    fn on_gone(&mut self, exit: AgentExit) -> Vec<Answer> {
+    fn on_gone(&mut self, exit: AgentExit) -> Vec<ServedResponse> {
         if let Some(why) = &exit.failed_to_start {
             self.released = true;
-            let why = format!("the command could not be started: {why}");
+            let why = format!("failed to start the command: {why}");
             let fault = Fault::InvalidParams { why };
-            return self.answer(self.made_by.as_deref(), &Err(fault)).into_iter().collect();
+            return self.respond(self.created_by.as_deref(), &Err(fault)).into_iter().collect();
         }
         let waiting = std::mem::take(&mut self.waiting);
-        let answers = waiting.iter().filter_map(|it| self.answer(Some(it), &Ok(status(&exit))));
-        let answers = answers.collect();
+        let responses =
+            waiting.iter().filter_map(|it| self.respond(Some(it), &Ok(exit_status(&exit))));
+        let responses = responses.collect();
         self.exit = Some(exit);
-        answers
+        responses
     }
 
-    fn answer(&self, request: Option<&str>, answer: &Result<Value, Fault>) -> Option<Answer> {
-        let frame = match answer {
+    fn respond(
+        &self,
+        request: Option<&str>,
+        result: &Result<Value, Fault>,
+    ) -> Option<ServedResponse> {
+        let frame = match result {
             Ok(result) => Frame::result_for(request?, &result.to_string()),
             Err(fault) => Frame::error_for(request?, fault),
         };
-        Some(Answer { agent: self.agent, frame })
+        Some(ServedResponse { agent: self.agent, frame })
     }
 }
 
-fn name(id: TerminalId) -> String {
+fn format_id(id: TerminalId) -> String {
     format!("{TERMINAL_PREFIX}{}", id.0)
 }
 
-fn status(exit: &AgentExit) -> Value {
+fn exit_status(exit: &AgentExit) -> Value {
     json!({ "exitCode": exit.code, "signal": exit.signal_name() })
 }

@@ -1,6 +1,6 @@
-//! What a tenants file says. A mistake is reported with its line and column.
+//! The format of the tenants file. A mistake is reported with its line and column.
 
-use super::Hash;
+use super::TokenHash;
 use jackfield_hub::{TENANT_NAME_RULE, Tenant, is_tenant_name};
 use serde::{
     Deserialize, Deserializer,
@@ -8,23 +8,23 @@ use serde::{
 };
 use std::{collections::BTreeMap, fmt, path::PathBuf};
 
-pub(super) type Entries = BTreeMap<Name, Entry>;
+pub(super) type TenantEntries = BTreeMap<NameKey, TenantEntry>;
 
-pub(super) fn parse(text: &str) -> Result<Entries, String> {
+pub(super) fn parse_file(text: &str) -> Result<TenantEntries, String> {
     toml::from_str(text).map_err(|error| error.to_string())
 }
 
-/// The name of a tenant, which sessions are called after.
+/// The name of a tenant, which is part of its session ids.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Name(pub(super) String);
+pub(super) struct NameKey(pub(super) String);
 
 /// `[NAME]`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Entry {
-    /// Whoever shows one of these comes in its name.
+pub(super) struct TenantEntry {
+    /// Clients with one of these tokens act for the tenant.
     #[serde(default)]
-    tokens: Vec<Token>,
+    tokens: Vec<TokenEntry>,
     #[serde(default)]
     sessions: Option<usize>,
     #[serde(default)]
@@ -34,11 +34,11 @@ pub(super) struct Entry {
     #[serde(default)]
     commands: bool,
     #[serde(default)]
-    roots: Vec<Root>,
+    roots: Vec<RootDir>,
 }
 
-impl Entry {
-    pub(super) fn into_parts(self, name: String) -> (Tenant, Vec<Token>) {
+impl TenantEntry {
+    pub(super) fn into_parts(self, name: String) -> (Tenant, Vec<TokenEntry>) {
         let tenant = Tenant {
             name: name.into(),
             sessions: self.sessions,
@@ -53,45 +53,45 @@ impl Entry {
 
 /// `"sha256:HEX"`, or `{ name = "…", sha256 = "HEX" }`.
 #[derive(Debug)]
-pub(super) struct Token {
+pub(super) struct TokenEntry {
     pub(super) name: Option<String>,
-    pub(super) hash: Hash,
+    pub(super) hash: TokenHash,
 }
 
 /// A directory that sessions may work in.
 #[derive(Debug)]
-struct Root(PathBuf);
+struct RootDir(PathBuf);
 
-impl<'de> Deserialize<'de> for Name {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Name, D::Error> {
+impl<'de> Deserialize<'de> for NameKey {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<NameKey, D::Error> {
         let name = String::deserialize(from)?;
         if is_tenant_name(&name) {
-            return Ok(Name(name));
+            return Ok(NameKey(name));
         }
         Err(D::Error::custom(format!("`{}`: {TENANT_NAME_RULE}", name.escape_debug())))
     }
 }
 
-impl<'de> Deserialize<'de> for Root {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Root, D::Error> {
+impl<'de> Deserialize<'de> for RootDir {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<RootDir, D::Error> {
         let path = PathBuf::deserialize(from)?;
-        let up = path.components().any(|it| it == std::path::Component::ParentDir);
-        if path.is_absolute() && !up {
-            return Ok(Root(path));
+        let has_parent = path.components().any(|it| it == std::path::Component::ParentDir);
+        if path.is_absolute() && !has_parent {
+            return Ok(RootDir(path));
         }
         Err(D::Error::custom("a root is an absolute path without `..`"))
     }
 }
 
-impl<'de> Deserialize<'de> for Token {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Token, D::Error> {
+impl<'de> Deserialize<'de> for TokenEntry {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<TokenEntry, D::Error> {
         from.deserialize_any(TokenVisitor)
     }
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Named {
+struct NamedToken {
     name: String,
     sha256: String,
 }
@@ -99,36 +99,36 @@ struct Named {
 struct TokenVisitor;
 
 impl<'de> Visitor<'de> for TokenVisitor {
-    type Value = Token;
+    type Value = TokenEntry;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("\"sha256:HEX\" or { name = \"…\", sha256 = \"HEX\" }")
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> Result<Token, E> {
+    fn visit_str<E: Error>(self, text: &str) -> Result<TokenEntry, E> {
         let hex = text.strip_prefix("sha256:").ok_or_else(|| {
             let why = "only the hash of a token belongs here, as `sha256:HEX`; `jackfield tenants token` \
-                       makes both";
+                       creates both";
             E::custom(why)
         })?;
-        Ok(Token { name: None, hash: hash(hex)? })
+        Ok(TokenEntry { name: None, hash: parse_hash(hex)? })
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Token, A::Error> {
-        let Named { name, sha256 } = Named::deserialize(MapAccessDeserializer::new(map))?;
-        Ok(Token { hash: hash(&sha256)?, name: Some(name) })
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<TokenEntry, A::Error> {
+        let NamedToken { name, sha256 } = NamedToken::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(TokenEntry { hash: parse_hash(&sha256)?, name: Some(name) })
     }
 }
 
-fn hash<E: Error>(hex: &str) -> Result<Hash, E> {
-    let wrong = || E::custom("a SHA-256 hash has 64 hex digits");
-    let mut hash = Hash::default();
+fn parse_hash<E: Error>(hex: &str) -> Result<TokenHash, E> {
+    let invalid = || E::custom("a SHA-256 hash has 64 hex digits");
+    let mut hash = TokenHash::default();
     if hex.len() != 2 * hash.len() || !hex.bytes().all(|it| it.is_ascii_hexdigit()) {
-        return Err(wrong());
+        return Err(invalid());
     }
     for (byte, digits) in hash.iter_mut().zip(hex.as_bytes().chunks(2)) {
-        let digits = std::str::from_utf8(digits).map_err(|_| wrong())?;
-        *byte = u8::from_str_radix(digits, 16).map_err(|_| wrong())?;
+        let digits = std::str::from_utf8(digits).map_err(|_| invalid())?;
+        *byte = u8::from_str_radix(digits, 16).map_err(|_| invalid())?;
     }
     Ok(hash)
 }
@@ -138,13 +138,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tenant_is_what_the_file_says() {
+    fn tenant_entry_is_read_completely() {
         let hex = "0f".repeat(32);
         let text = format!(
             "[acme]\ntokens = [\"sha256:{hex}\", {{ name = \"ci\", sha256 = \"{hex}\" }}]\nsessions = 100\n\
              agents = 20\nevents_per_second = 5000\nroots = [\"/srv/acme\"]\n[b]\n"
         );
-        let mut entries = parse(&text).unwrap().into_iter();
+        let mut entries = parse_file(&text).unwrap().into_iter();
         let (name, entry) = entries.next().unwrap();
         let (tenant, tokens) = entry.into_parts(name.0);
         assert_eq!((tenant.sessions, tenant.agents), (Some(100), Some(20)));
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_is_reported_with_its_place() {
+    fn mistake_is_reported_with_its_position() {
         for (text, place, why) in [
             ("[acme]\nagnets = 1\n", "line 2, column 1", "agnets"),
             ("[acme]\n\n[Acme Inc]\n", "line 3", "unclosed table"),
@@ -171,7 +171,7 @@ mod tests {
             ("[acme]\nroots = [\"srv\"]\n", "line 2, column 9", "absolute"),
             ("[acme]\nroots = [\"/srv/../etc\"]\n", "line 2, column 9", "`..`"),
         ] {
-            let reason = parse(text).unwrap_err();
+            let reason = parse_file(text).unwrap_err();
             assert!(reason.contains(place) && reason.contains(why), "{text}: {reason}");
         }
     }

@@ -1,10 +1,9 @@
-//! The tenants file: who may come in beside the owner, in whose name, and how much it may have. It is looked
-//! at whenever a token is shown, and read again when it has changed; one that is not valid leaves the last
-//! one in force.
+//! The tenants file: tokens and quotas of tenants. It is checked at each authentication and read
+//! again when it has changed; an invalid file leaves the last valid one in force.
 
 mod file;
 
-use file::{Entries, parse};
+use file::{TenantEntries, parse_file};
 use jackfield_events::TenantName;
 use jackfield_hub::Tenant;
 use jackfield_transport::{TenantIdentity, TenantLookup};
@@ -31,43 +30,43 @@ pub enum TenantsError {
         #[source]
         source: io::Error,
     },
-    #[error("`{}` names no tenants as it should:\n{reason}", path.display())]
+    #[error("`{}` is not a valid tenants file:\n{reason}", path.display())]
     Invalid { path: PathBuf, reason: String },
 }
 
-/// The file, and what it said when it was last valid.
+/// The file, and its content when it was last valid.
 #[derive(Debug)]
 pub struct Tenants {
     path: PathBuf,
-    known: Mutex<(Stamp, Arc<Table>)>,
+    current: Mutex<(FileVersion, Arc<TenantTable>)>,
 }
 
-/// What shows that a file is another than before.
-type Stamp = Option<(SystemTime, u64, u64)>;
+/// Identifies a version of the file.
+type FileVersion = Option<(SystemTime, u64, u64)>;
 
 #[derive(Debug, Default)]
-struct Table {
+struct TenantTable {
     tenants: BTreeMap<TenantName, Arc<Tenant>>,
-    /// By what is kept of a token: nothing that lets anybody in.
-    tokens: BTreeMap<Hash, Arc<Tenant>>,
+    /// By the hash of a token; the hash itself does not grant access.
+    tokens: BTreeMap<TokenHash, Arc<Tenant>>,
 }
 
 /// SHA-256 of a token's text.
-pub(crate) type Hash = [u8; 32];
+pub(crate) type TokenHash = [u8; 32];
 
 impl Tenants {
-    /// A file that is not valid stops the start.
+    /// An invalid file stops the start.
     pub fn open(path: &Path) -> Result<Tenants, TenantsError> {
-        let known = (stamp(path), Arc::new(read(path)?));
-        Ok(Tenants { path: path.to_owned(), known: Mutex::new(known) })
+        let current = (file_version(path), Arc::new(read_table(path)?));
+        Ok(Tenants { path: path.to_owned(), current: Mutex::new(current) })
     }
 
-    /// For whoever lets clients in.
-    pub(crate) fn vouch(self: &Arc<Self>) -> TenantLookup {
+    /// The lookup for authenticators.
+    pub(crate) fn verifier(self: &Arc<Self>) -> TenantLookup {
         let this = Arc::clone(self);
-        Arc::new(move |shown| {
+        Arc::new(move |token| {
             let table = this.table();
-            let tenant = table.tokens.get(&hash(shown))?;
+            let tenant = table.tokens.get(&hash(token))?;
             Some(TenantIdentity {
                 name: tenant.name.clone().into(),
                 binding: tenant.binding().into_bytes(),
@@ -79,52 +78,52 @@ impl Tenants {
         self.table().tenants.get(name).cloned()
     }
 
-    /// All of them, by name.
+    /// All tenants, by name.
     pub fn all(&self) -> Vec<Arc<Tenant>> {
         self.table().tenants.values().cloned().collect()
     }
 
-    fn table(&self) -> Arc<Table> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = stamp(&self.path);
-        if now != known.0 {
-            known.0 = now; // Once: a broken file is complained about when it breaks.
-            match read(&self.path) {
-                Ok(table) => known.1 = Arc::new(table),
+    fn table(&self) -> Arc<TenantTable> {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = file_version(&self.path);
+        if now != current.0 {
+            current.0 = now; // So that an invalid file is reported once.
+            match read_table(&self.path) {
+                Ok(table) => current.1 = Arc::new(table),
                 Err(error) => {
                     let why = jackfield_protocol::chain(&error);
-                    tracing::error!(why, "the tenants file cannot be used; the last one stays");
+                    tracing::error!(why, "invalid tenants file; keeping the last valid one");
                 }
             }
         }
-        known.1.clone()
+        current.1.clone()
     }
 }
 
-/// What a tenants file keeps of a token.
+/// The hash of a token, as it stands in a tenants file.
 pub fn token_hash(token: &str) -> String {
     let digit = |nibble: u8| char::from_digit(nibble.into(), 16).expect("four bits are one digit");
     hash(token).iter().flat_map(|it| [digit(it >> 4), digit(it & 15)]).collect()
 }
 
-fn hash(token: &str) -> Hash {
+fn hash(token: &str) -> TokenHash {
     Sha256::digest(token.as_bytes()).into()
 }
 
-fn stamp(path: &Path) -> Stamp {
+fn file_version(path: &Path) -> FileVersion {
     let metadata = fs::metadata(path).ok()?;
     Some((metadata.modified().ok()?, metadata.len(), metadata.ino()))
 }
 
-fn read(path: &Path) -> Result<Table, TenantsError> {
+fn read_table(path: &Path) -> Result<TenantTable, TenantsError> {
     let unreadable = |source| TenantsError::Unreadable { path: path.to_owned(), source };
     let text = fs::read_to_string(path).map_err(unreadable)?;
     let invalid = |reason| TenantsError::Invalid { path: path.to_owned(), reason };
-    table(parse(&text).map_err(invalid)?).map_err(invalid)
+    build_table(parse_file(&text).map_err(invalid)?).map_err(invalid)
 }
 
-fn table(entries: Entries) -> Result<Table, String> {
-    let mut table = Table::default();
+fn build_table(entries: TenantEntries) -> Result<TenantTable, String> {
+    let mut table = TenantTable::default();
     for (name, entry) in entries {
         let (tenant, tokens) = entry.into_parts(name.0);
         let tenant = Arc::new(tenant);
@@ -133,7 +132,9 @@ fn table(entries: Entries) -> Result<Table, String> {
                 let (a, b) = (&other.name, &tenant.name);
                 let token =
                     token.name.map_or_else(|| "a token".to_owned(), |it| format!("token `{it}`"));
-                return Err(format!("{token} of [{b}] is that of [{a}], too: make another one"));
+                return Err(format!(
+                    "{token} of [{b}] is also a token of [{a}]: create another one"
+                ));
             }
         }
         table.tenants.insert(tenant.name.clone(), tenant);
@@ -153,45 +154,49 @@ mod tests {
         (dir, tenants)
     }
 
-    fn whose(tenants: &Arc<Tenants>, token: &str) -> Option<String> {
-        tenants.vouch()(token).map(|it| it.name.to_string())
+    fn tenant_of_token(tenants: &Arc<Tenants>, token: &str) -> Option<String> {
+        tenants.verifier()(token).map(|it| it.name.to_string())
     }
 
     #[test]
-    fn a_token_is_known_by_its_hash() {
+    fn token_is_recognized_by_its_hash() {
         let (a, b) = (token_hash("one"), token_hash("two"));
         let text =
             format!("[acme]\ntokens = [\"sha256:{a}\"]\n[other-1]\ntokens = [\"sha256:{b}\"]\n");
         let (_dir, tenants) = tenants(&text);
         let tenants = Arc::new(tenants.unwrap());
-        assert_eq!(whose(&tenants, "one").as_deref(), Some("acme"));
-        assert_eq!(whose(&tenants, "two").as_deref(), Some("other-1"));
-        assert_eq!(whose(&tenants, "three"), None);
-        assert_eq!(whose(&tenants, &a), None, "the hash itself lets nobody in");
+        assert_eq!(tenant_of_token(&tenants, "one").as_deref(), Some("acme"));
+        assert_eq!(tenant_of_token(&tenants, "two").as_deref(), Some("other-1"));
+        assert_eq!(tenant_of_token(&tenants, "three"), None);
+        assert_eq!(tenant_of_token(&tenants, &a), None, "the hash itself grants no access");
     }
 
     #[test]
-    fn a_file_that_has_changed_is_read_again_and_a_broken_one_is_not() {
+    fn changed_file_is_read_again_and_invalid_file_is_ignored() {
         let (dir, tenants) = tenants("[acme]\n");
         let (path, tenants) = (dir.path().join("tenants.toml"), Arc::new(tenants.unwrap()));
-        let with = |token: &str| format!("[acme]\ntokens = [\"sha256:{}\"]\n", token_hash(token));
-        assert_eq!(whose(&tenants, "one"), None);
-        fs::write(&path, with("one")).unwrap();
-        assert!(whose(&tenants, "one").is_some());
+        let file_with_token =
+            |token: &str| format!("[acme]\ntokens = [\"sha256:{}\"]\n", token_hash(token));
+        assert_eq!(tenant_of_token(&tenants, "one"), None);
+        fs::write(&path, file_with_token("one")).unwrap();
+        assert!(tenant_of_token(&tenants, "one").is_some());
         fs::write(&path, "[acme\n").unwrap();
-        assert!(whose(&tenants, "one").is_some(), "the last valid one holds");
+        assert!(tenant_of_token(&tenants, "one").is_some(), "the last valid one stays in force");
         fs::remove_file(&path).unwrap();
-        assert!(whose(&tenants, "one").is_some(), "one that is away leaves it, too");
-        fs::write(&path, with("another")).unwrap();
-        assert!(whose(&tenants, "one").is_none() && whose(&tenants, "another").is_some());
+        assert!(tenant_of_token(&tenants, "one").is_some(), "also if the file is missing");
+        fs::write(&path, file_with_token("another")).unwrap();
+        assert!(
+            tenant_of_token(&tenants, "one").is_none()
+                && tenant_of_token(&tenants, "another").is_some()
+        );
     }
 
     #[test]
-    fn a_token_of_two_tenants_is_refused() {
+    fn token_of_two_tenants_is_refused() {
         let hash = token_hash("one");
         let token = format!("{{ name = \"ci\", sha256 = \"{hash}\" }}");
         let text = format!("[a]\ntokens = [{token}]\n[b]\ntokens = [{token}]\n");
         let error = tenants(&text).1.unwrap_err().to_string();
-        assert!(error.contains("token `ci` of [b] is that of [a], too"), "{error}");
+        assert!(error.contains("token `ci` of [b] is also a token of [a]"), "{error}");
     }
 }

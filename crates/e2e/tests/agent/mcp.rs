@@ -7,7 +7,7 @@ use super::{
 };
 use jackfield_e2e::{cli::installed, wait_for};
 use jackfield_test_support::{
-    everything::Everything,
+    reference_mcp_server::ReferenceMcpServer,
     scripted_model::{Reply, ScriptedModel},
 };
 use serde_json::{Value, json};
@@ -64,7 +64,7 @@ fn a_tool_of_a_server_on_stdio_is_called_when_the_user_allows_it() {
 fn a_tool_of_a_server_over_http_is_called_when_the_user_allows_it() {
     let env = [("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())];
     let program = installed("bin/mcp-server-everything");
-    let listening = Everything::start(&program, "streamableHttp", env);
+    let listening = ReferenceMcpServer::start(&program, "streamableHttp", env);
     let url = format!("http://127.0.0.1:{}/mcp", listening.port);
     use_it(&json!({ "type": "http", "name": "ev", "url": url, "headers": [] }));
 }

@@ -30,14 +30,18 @@ fn what_does_not_fit_is_refused_with_the_reason_and_nothing_is_opened() {
     };
     let outside = work.join("up").display().to_string();
     let cases = [
-        (json!({ "agentId": "nobody", "message": "x" }), "BAD_REQUEST", "unknown agent: nobody"),
-        (json!({ "agentId": "fake", "message": " \n" }), "BAD_REQUEST", "message required"),
-        (json!({ "agentId": "fake" }), "BAD_REQUEST", "message required"),
-        (json!({ "message": "x" }), "BAD_REQUEST", "agentId required"),
-        (with("model", json!("--yolo")), "VALIDATION_FAILED", "is no model"),
-        (with("model", json!("a b")), "VALIDATION_FAILED", "is no model"),
-        (with("cwd", json!(home.path())), "VALIDATION_FAILED", "none of the configured roots"),
-        (with("cwd", json!(outside)), "VALIDATION_FAILED", "none of the configured roots"),
+        (json!({ "agentId": "nobody", "message": "x" }), "BAD_REQUEST", "unknown agent `nobody`"),
+        (json!({ "agentId": "fake", "message": " \n" }), "BAD_REQUEST", "`message` is required"),
+        (json!({ "agentId": "fake" }), "BAD_REQUEST", "`message` is required"),
+        (json!({ "message": "x" }), "BAD_REQUEST", "`agentId` is required"),
+        (with("model", json!("--yolo")), "VALIDATION_FAILED", "is not a valid model id"),
+        (with("model", json!("a b")), "VALIDATION_FAILED", "is not a valid model id"),
+        (
+            with("cwd", json!(home.path())),
+            "VALIDATION_FAILED",
+            "not below any of the configured roots",
+        ),
+        (with("cwd", json!(outside)), "VALIDATION_FAILED", "not below any of the configured roots"),
         (with("cwd", json!("work")), "VALIDATION_FAILED", "absolute"),
         (with("projectId", json!("p1")), "VALIDATION_FAILED", "either `projectId` or `cwd`"),
         (with("attachments", json!(["../secret.png"])), "VALIDATION_FAILED", "outside of"),
@@ -53,7 +57,7 @@ fn what_does_not_fit_is_refused_with_the_reason_and_nothing_is_opened() {
         (
             json!({ "agentId": "fake", "message": "x", "projectId": ".." }),
             "VALIDATION_FAILED",
-            "is no projectId",
+            "is not a valid projectId",
         ),
     ];
     for (body, code, part) in cases {
@@ -81,7 +85,7 @@ fn what_only_the_agent_can_refuse_leaves_no_session_behind() {
     let home = Home::new();
     let (daemon, web) = serve_with(&home, &[], "");
     for (name, value, part) in [
-        ("model", "no-such-model", "does not take model `no-such-model`"),
+        ("model", "no-such-model", "rejected model `no-such-model`"),
         ("reasoning", "galaxy", "it offers `low`, `high`"),
         ("mode", "yolo", "it offers `ask`"),
     ] {

@@ -12,10 +12,10 @@ mod names;
 mod secure;
 mod shapes;
 
-use jackfield_e2e::{Daemon, Home, procs};
+use jackfield_e2e::{Daemon, Home, http::listening_address, procs};
 use std::{
     io::{ErrorKind, Read as _, Write as _},
-    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
+    net::{SocketAddr, TcpStream},
     time::{Duration, Instant},
 };
 
@@ -37,8 +37,8 @@ struct Target {
 impl Target {
     fn new() -> Target {
         let home = Home::new();
-        let at = free_port();
-        let daemon = home.serve(&["--listen", &format!("http://{at}")]);
+        let daemon = home.serve(&["--listen", "http://127.0.0.1:0"]);
+        let at = listening_address(&home, "http");
         let token = std::fs::read_to_string(home.path().join("state/token")).unwrap();
         let token = token.trim().to_owned();
         let mut target = Target { home, daemon, at, token, memory: 0 };
@@ -112,11 +112,6 @@ impl Target {
         assert!(!said.contains(&self.token), "the token is in the log");
         self.daemon.stop();
     }
-}
-
-/// Was free a moment ago.
-fn free_port() -> SocketAddr {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap()
 }
 
 /// All that is said until the end.

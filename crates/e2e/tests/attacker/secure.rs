@@ -1,7 +1,6 @@
 //! What leaves this machine has TLS, or is not served.
 
-use super::free_port;
-use jackfield_e2e::Home;
+use jackfield_e2e::{Home, http::listening_address};
 use rustls::{
     ClientConfig, ClientConnection, RootCertStore, StreamOwned,
     crypto::ring,
@@ -34,8 +33,8 @@ fn certified() -> (Home, CertificateDer<'static>) {
 #[test]
 fn a_client_elsewhere_is_served_with_tls_under_the_name_of_the_configuration() {
     let (home, trusted) = certified();
-    let port = free_port().port();
-    let daemon = home.serve(&["--listen", &format!("https://0.0.0.0:{port}")]);
+    let daemon = home.serve(&["--listen", "https://0.0.0.0:0"]);
+    let port = listening_address(&home, "https").port();
     let token = home.run(&["token"], Duration::from_secs(20)).stdout;
     let token = String::from_utf8(token).unwrap();
     let mut roots = RootCertStore::empty();

@@ -44,7 +44,7 @@ fn what_is_not_known_is_told_with_its_line_and_does_no_harm() {
     config["colour"] = json!("red");
     let (bus, mut client) = Bus::on_stdio(&home, &config);
     client.result("echo", &json!({}));
-    let told = "`colour` is not known in the configuration and has no effect";
+    let told = "unknown `colour` in the configuration has no effect";
     assert!(bus.said().contains(told), "{}", bus.said());
     assert!(bus.said().contains("line "), "{}", bus.said());
     drop(client);

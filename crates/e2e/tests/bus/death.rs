@@ -65,7 +65,7 @@ fn a_worker_that_ends_well_is_started_again_unless_the_pool_says_otherwise() {
                 ask("echo").get("result").is_some().then_some(())
             });
         } else {
-            bus.until_said(&format!("a worker of pool `{name}` is not started again"));
+            bus.until_said(&format!("not restarting a worker of pool `{name}`"));
             assert_eq!(fault(&ask("echo")), "no_worker", "{name}");
         }
     }
@@ -85,7 +85,7 @@ fn a_worker_that_keeps_ending_is_started_less_and_less_and_then_not() {
     let begin = Instant::now();
     let bus = Bus::on_unix(&home, &config);
     bus.until_said("a worker of pool `bad` ended ");
-    bus.until_said("times in its window");
+    bus.until_said("times within the restart window");
     // Pauses of 100 ms and more, each twice as long.
     assert!(Duration::from_millis(600) < begin.elapsed(), "{:?}", begin.elapsed());
     let said = bus.said();
@@ -152,7 +152,7 @@ fn a_worker_that_hangs_is_found_by_its_probe_and_replaced() {
     let stuck = client.send("stuck", &json!({}));
     let answer = client.answer(stuck);
     assert_eq!(fault(&answer), "worker_gone");
-    assert!(bus.said().contains("says nothing any more"), "{}", bus.said());
+    assert!(bus.said().contains("failed its health check"), "{}", bus.said());
     wait_for("a new worker", Duration::from_secs(10), || {
         client.ask("echo", &json!({})).get("result").is_some().then_some(())
     });

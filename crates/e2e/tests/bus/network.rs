@@ -106,10 +106,10 @@ fn an_address_that_others_can_reach_needs_tls_and_a_token() {
         assert_eq!(output.status.code(), Some(2));
         String::from_utf8(output.stderr).unwrap()
     };
-    assert!(refused(&[]).contains("give --tls-cert, --tls-key and --token-file"));
-    assert!(refused(&["--token-file", "token"]).contains("unencrypted"));
+    assert!(refused(&[]).contains("pass --tls-cert, --tls-key and --token-file"));
+    assert!(refused(&["--token-file", "token"]).contains("not be encrypted"));
     let tls = ["--tls-cert", "cert.pem", "--tls-key", "key.pem"];
-    assert!(refused(&tls).contains("give --token-file"));
+    assert!(refused(&tls).contains("pass --token-file"));
     assert!(refused(&tls[..2]).contains("--tls-key"));
 
     let args = [&["--tcp", "0.0.0.0:0", "--token-file", "token"], &tls[..]].concat();

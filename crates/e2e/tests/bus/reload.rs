@@ -16,7 +16,7 @@ fn a_new_configuration_scales_pools_and_loses_no_session_and_no_request() {
     let pools = [pool(&home, "echo", 3, &json!({})), pool(&home, "other", 1, &json!({}))];
     write_config(&home, &json!({ "pools": pools }));
     bus.signal(Signal::HUP);
-    bus.until_said("the configuration holds now: 2 pools, 4 workers");
+    bus.until_said("reloaded the configuration: 2 pools, 4 workers");
     assert_eq!(pid(&client.ask("echo", &json!({ "sessionId": "s" }))), first);
     let mut ask = |pool: &str| {
         client.send_line(&json!({ "id": "q", "method": "echo", "pool": pool }).to_string());
@@ -32,7 +32,7 @@ fn a_new_configuration_scales_pools_and_loses_no_session_and_no_request() {
     // And back: who is not needed any more ends, and the session stays where it is.
     write_config(&home, &one_pool(&home, 1));
     bus.signal(Signal::HUP);
-    bus.until_said("the configuration holds now: 1 pools, ");
+    bus.until_said("reloaded the configuration: 1 pools, ");
     wait_for("one worker", Duration::from_secs(10), || {
         let workers = home.alive(&[]).into_iter().map(procs::words);
         let workers = workers.filter(|it| it.first().is_some_and(|it| it.ends_with("python3")));
@@ -54,7 +54,7 @@ fn a_configuration_that_cannot_be_used_is_told_and_changes_nothing() {
     write_config(&home, &json!({ "pools": [{ "id": "echo", "command": "cat" }] }));
     bus.signal(Signal::HUP);
     bus.until_said("missing required 'instances' field");
-    assert!(bus.said().contains("the configuration stays as it was"), "{}", bus.said());
+    assert!(bus.said().contains("keeping the old one"), "{}", bus.said());
     assert_eq!(pid(&client.ask("echo", &json!({ "sessionId": "s" }))), first);
     bus.stop();
 }

@@ -58,7 +58,7 @@ fn a_bus_that_is_asked_to_stop_answers_what_was_asked_and_leaves_nothing() {
     // It has arrived when this is answered.
     client.result("echo", &json!({}));
     bus.signal(Signal::TERM);
-    bus.until_said("stopping when 1 requests are answered");
+    bus.until_said("stopping after 1 pending requests");
     assert_eq!(fault(&client.ask("echo", &json!({}))), "stopping");
     assert!(client.answer(slow).get("result").is_some());
     assert!(Duration::from_millis(700) <= begin.elapsed());
@@ -90,7 +90,7 @@ fn a_second_signal_ends_it_at_once() {
     let never = client.send("stuck", &json!({}));
     bus.until_said("started as process");
     bus.signal(Signal::TERM);
-    bus.until_said("stopping when");
+    bus.until_said("stopping after");
     let begin = Instant::now();
     bus.signal(Signal::TERM);
     assert_eq!(fault(&client.answer(never)), "stopping");

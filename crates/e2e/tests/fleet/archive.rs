@@ -1,4 +1,4 @@
-//! What is cold is in an archive: nobody notices, and what is deleted is deleted there, too.
+//! Cold events are in an archive: clients do not notice, and a deleted session is deleted there, too.
 
 use super::{Member, SHARED, agent};
 use jackfield_e2e::{Client, wait_for};
@@ -10,13 +10,13 @@ use std::{fs, path::Path, time::Duration};
 
 const BOUND: Duration = Duration::from_secs(40);
 
-/// Everything is cold at once, and a host looks often.
+/// All events are cold at once, and a host sweeps often.
 const AT_ONCE: [&str; 4] = ["--archive-after", "0s", "--sweep-every", "100ms"];
 
-/// Sessions fall asleep soon, and then they are nobody's.
+/// Sessions fall asleep soon, and then they have no owner.
 const SLEEPY: &str = "[sessions]\nidle_after = \"300ms\"\n";
 
-/// All facts of a session's log, as somebody hears them who has just come.
+/// All events of a session's log, as a client receives them that attaches now.
 fn facts(gateway: &Member, session: &str) -> Vec<Value> {
     let mut client = gateway.client(&[]);
     let params = json!({ "sessionId": session, "after": 0, "facts": true });
@@ -28,13 +28,13 @@ fn facts(gateway: &Member, session: &str) -> Vec<Value> {
 fn segments(dir: &Path, session: &str) -> Vec<String> {
     let files = fs::read_dir(dir.join("jackfield").join(session)).into_iter().flatten().flatten();
     let mut names: Vec<_> = files.map(|it| it.file_name().into_string().unwrap()).collect();
-    // What is only being written has another ending.
+    // Files that are still being written have another suffix.
     names.retain(|it| it.strip_suffix(".zst").is_some());
     names.sort();
     names
 }
 
-/// The journal as somebody has it who knows nothing of an archive.
+/// The journal without the archive.
 fn bare_journal(cluster: &Cluster) -> Journal {
     let cell = CellConfig { shards: 4, replicas: cluster.servers().len(), ..CellConfig::default() };
     Journal::connect(CellAddress {
@@ -45,7 +45,7 @@ fn bare_journal(cluster: &Cluster) -> Journal {
     .unwrap()
 }
 
-/// Waits until so many events of a session are in the archive, and not in the log any more.
+/// Waits until this many events of a session are in the archive and no longer in the log.
 fn wait_until_moved(journal: &Journal, session: &str, events: usize) {
     let last = u64::try_from(events).unwrap() - 1;
     wait_for("the session to be in the archive", BOUND, || {
@@ -68,7 +68,7 @@ fn is_listed(client: &mut Client, session: &str) -> bool {
 }
 
 #[test]
-fn a_session_in_the_archive_survives_its_host_and_is_deleted_there_too() {
+fn archived_session_survives_its_host_and_is_deleted_in_the_archive() {
     let (cluster, dir) = (Cluster::start(3), tempfile::tempdir().unwrap());
     let url = format!("file://{}", dir.path().display());
     let flags = [&["--archive", &*url][..], &AT_ONCE].concat();
@@ -81,7 +81,7 @@ fn a_session_in_the_archive_survives_its_host_and_is_deleted_there_too() {
     for turn in 0..3 {
         assert_eq!(client.prompt(&id, &format!("turn {turn}\nslow 20 5")), "end_turn");
     }
-    // It is not lost with the host that had it, in the middle of a turn.
+    // The session survives its host, even during a turn.
     let request = client.send_prompt(&id, "hang");
     client.until("the turn", |it| {
         it["params"]["is"] == "prompted" && it.to_string().contains("hang")
@@ -98,17 +98,17 @@ fn a_session_in_the_archive_survives_its_host_and_is_deleted_there_too() {
     assert_eq!(client.prompt(&id, "history"), "end_turn");
     assert!(client.text().contains("history: remember 17"), "{}", client.text());
 
-    // Asleep and without a client it is nobody's, and all that was said is in the archive alone.
+    // Asleep and without a client, it has no owner, and its events are only in the archive.
     drop(client);
     let mut client = gateway.client(&[]);
-    wait_for("the session to be nobody's", BOUND, || {
+    wait_for("the session to have no owner", BOUND, || {
         host_of(&mut client, &id).is_none().then_some(())
     });
     let after = facts(&gateway, &id);
-    assert_eq!(after[..before.len()], before, "what was told is told again");
+    assert_eq!(after[..before.len()], before, "earlier events are delivered again");
     let seqs = after.iter().map(|it| it["params"]["seq"].as_u64());
     assert!(seqs.eq((1..=after.len() as u64).map(Some)), "there is a gap: {after:?}");
-    wait_for("the session to be nobody's again", BOUND, || {
+    wait_for("the session to have no owner again", BOUND, || {
         host_of(&mut client, &id).is_none().then_some(())
     });
     wait_until_moved(&journal, &id, after.len());
@@ -127,7 +127,7 @@ fn a_session_in_the_archive_survives_its_host_and_is_deleted_there_too() {
 }
 
 #[test]
-fn a_bucket_holds_what_is_cold_and_every_host_reads_it() {
+fn cold_events_are_in_a_bucket_that_every_host_reads() {
     let (cluster, s3) = (Cluster::start(1), S3::start("sessions"));
     let flags = [&["--archive", "s3://sessions/team-a"][..], &AT_ONCE, &SHARED].concat();
     let start = |name: &str| {
@@ -161,7 +161,7 @@ fn a_bucket_holds_what_is_cold_and_every_host_reads_it() {
     two.stop();
 }
 
-/// What is asleep goes, what a host has stays.
+/// A sleeping session is deleted, and a session with an owner stays.
 fn not_kept(retention: [&str; 2]) {
     let (cluster, dir) = (Cluster::start(1), tempfile::tempdir().unwrap());
     let url = format!("file://{}", dir.path().display());
@@ -172,7 +172,7 @@ fn not_kept(retention: [&str; 2]) {
     let mut client = gateway.client(&agent(&gateway.home, &memory));
     let kept = client.open(gateway.home.path());
     let turn = client.send_prompt(&kept, "remember 17\nwait 15000");
-    // Nobody listens to the other one.
+    // The other session has no client.
     let mut passer_by = gateway.client(&agent(&gateway.home, &memory));
     let gone = passer_by.open(gateway.home.path());
     assert_eq!(passer_by.prompt(&gone, "hello"), "end_turn");
@@ -189,12 +189,12 @@ fn not_kept(retention: [&str; 2]) {
 }
 
 #[test]
-fn a_session_that_nobody_has_used_for_long_is_deleted() {
+fn session_unused_for_longer_than_the_retention_is_deleted() {
     not_kept(["--retain", "1s"]);
 }
 
 #[test]
 #[ignore = "nightly: another limit of the same retention; age is tested with every change"]
-fn where_there_is_too_much_a_session_that_sleeps_is_deleted() {
+fn sleeping_session_is_deleted_above_the_size_limit() {
     not_kept(["--retain-size", "1B"]);
 }

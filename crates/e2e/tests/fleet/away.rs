@@ -1,5 +1,5 @@
-//! The host of a session is away and no other host may have it: commands through a gateway say so, and read its log
-//! from the journal.
+//! The host of a session is offline and no other host may own the session: commands through a gateway report it and read
+//! the log from the journal.
 
 use super::{Member, agent};
 use jackfield_e2e::wait_for;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 const SOON: Duration = Duration::from_secs(30);
 
-/// Runs a command at this member: whether it succeeded, its stdout and its stderr.
+/// Runs a command on this member; returns whether it succeeded, its stdout and its stderr.
 fn output(member: &Member, args: &[&str]) -> (bool, String, String) {
     let done = member.home.run(args, SOON);
     let text = |it: &[u8]| String::from_utf8_lossy(it).into_owned();
@@ -16,7 +16,7 @@ fn output(member: &Member, args: &[&str]) -> (bool, String, String) {
 }
 
 #[test]
-fn session_whose_host_is_away_is_read_from_the_journal_and_not_removed() {
+fn session_of_an_offline_host_is_read_from_the_journal_and_not_removed() {
     let cluster = Cluster::start(1);
     let mut one = Member::start_alone(&cluster, "one", &[]);
     let mut gateway = Member::start(&cluster, "gateway", "in");
@@ -25,7 +25,7 @@ fn session_whose_host_is_away_is_read_from_the_journal_and_not_removed() {
     let id = client.open(gateway.home.path());
     assert_eq!(client.prompt(&id, "remember 17"), "end_turn");
     drop(client);
-    // It does not share the directory of the session.
+    // It does not share the folder of the session.
     let mut two = Member::start_alone(&cluster, "two", &[]);
     one.stop();
 
@@ -48,7 +48,7 @@ fn session_whose_host_is_away_is_read_from_the_journal_and_not_removed() {
     assert!(stderr.contains("--host-name") && !stderr.contains("does not answer"), "{stderr}");
 
     one.start_again(&cluster, "one");
-    // The list of hosts that the gateway has is a moment old.
+    // The gateway's list of hosts may be outdated for a moment.
     wait_for("the host to have its session again", SOON, || {
         let (ok, stdout, stderr) = output(&gateway, &["log", &id]);
         assert!(ok && stdout.contains("remember 17"), "{stderr}");

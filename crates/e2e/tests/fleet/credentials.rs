@@ -1,5 +1,5 @@
-//! A fleet as `docs/fleet.md` says to set one up: certificates by `jackfield fleet certs`, a server with the
-//! shipped configuration, and each member and operator with the certificates of its role.
+//! A fleet that is set up as in `docs/fleet.md`: certificates by `jackfield fleet certs`, a server with the shipped
+//! configuration, and each member and operator with the certificates of its role.
 
 use super::agent;
 use jackfield_e2e::{Client, Home};
@@ -23,7 +23,7 @@ fn client_of(home: &Home, agent: &[String]) -> Client {
     client
 }
 
-/// No role lacks a permission that it needs, and none is refused by a server without anyone noticing.
+/// Each role has the permissions that it needs, and the server logs no violation.
 #[test]
 fn members_and_operators_work_with_the_certificates_of_their_roles() {
     let home = Home::new();

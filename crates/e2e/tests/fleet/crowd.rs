@@ -1,4 +1,4 @@
-//! Many sessions at work through two gateways: what their clients hear, and what their agents ran.
+//! Many sessions through two gateways: what their clients receive, and what their agents ran.
 
 use super::{Member, agent};
 use jackfield_e2e::{Client, wait_for};
@@ -10,38 +10,39 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// For what takes a moment unless the machine stands still.
+/// The timeout of operations that take a moment on an idle machine.
 pub(crate) const BOUND: Duration = Duration::from_mins(1);
 
-/// For sessions of a lost host to answer elsewhere: a lease of ten seconds, and what a busy machine takes.
+/// The limit for sessions of a lost host to answer on another one: a lease of ten seconds, and the delays of a busy
+/// machine.
 pub(crate) const BACK_WITHIN: Duration = Duration::from_secs(25);
 
-/// Clients, every second one of the first gateway and the others of the second.
+/// The number of clients; every second one uses the second gateway.
 const EARS: usize = 6;
 
 pub(crate) struct Crowd {
     pub(crate) ears: Vec<Ear>,
     pub(crate) talks: Vec<Talk>,
     argv: Vec<String>,
-    /// Where all agents keep what they were told.
+    /// The state folder of all agents.
     memory: PathBuf,
 }
 
-/// A client, and what it heard.
+/// A client and its received messages.
 pub(crate) struct Ear {
     client: Client,
     answers: BTreeMap<u64, (Instant, Value)>,
-    /// By session: everything that is no answer.
+    /// Received messages except for responses, by session.
     said: BTreeMap<String, Vec<Value>>,
 }
 
-/// A session, and who opened it.
+/// A session and the client that opened it.
 pub(crate) struct Talk {
     pub(crate) id: String,
     pub(crate) ear: usize,
 }
 
-/// A request: whose, and its number.
+/// A request: the client and the id.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asked {
     pub(crate) ear: usize,
@@ -55,7 +56,7 @@ impl Ear {
         Ear { client, answers, said }
     }
 
-    /// Takes what has come by now.
+    /// Reads what has arrived.
     fn listen(&mut self) {
         while let Some(message) = self.client.next(Duration::ZERO) {
             let now = Instant::now();
@@ -68,8 +69,8 @@ impl Ear {
         }
     }
 
-    /// A session from its beginning, as it is told to whoever attaches; with every fact of the log, or as
-    /// it is meant to be shown.
+    /// A session from its beginning, as a client receives it that attaches: with every event of the log, or as it is shown
+    /// to users.
     fn read(&mut self, session: &str, facts: bool) -> Vec<Value> {
         let before = self.client.heard.len();
         let params = json!({ "sessionId": session, "after": 0, "facts": facts });
@@ -80,7 +81,7 @@ impl Ear {
 }
 
 impl Crowd {
-    /// So many sessions, whose agents have these flags beside what they need.
+    /// Opens this many sessions, whose agents have these additional flags.
     pub(crate) fn open(gateways: &[Member; 2], count: usize, flags: &[&str]) -> Crowd {
         let home = &gateways[0].home;
         let memory = home.path().join("memory");
@@ -96,7 +97,7 @@ impl Crowd {
         Crowd { ears, talks, argv, memory }
     }
 
-    /// Says something in a session, through the gateway of its client or through the other one.
+    /// Sends a prompt, through the gateway of the session's client or through the other one.
     pub(crate) fn say(&mut self, talk: usize, text: &str, elsewhere: bool) -> Asked {
         let Talk { id, ear } = &self.talks[talk];
         let ear = if elsewhere { ear ^ 1 } else { *ear };
@@ -112,7 +113,7 @@ impl Crowd {
         (0..self.talks.len()).map(|it| self.say(it, &text(it), elsewhere)).collect()
     }
 
-    /// Listens until something is so.
+    /// Reads until the condition holds.
     pub(crate) fn wait(
         &mut self,
         what: &str,
@@ -125,7 +126,7 @@ impl Crowd {
         });
     }
 
-    /// Takes what has come by now.
+    /// Reads what has arrived.
     pub(crate) fn listen(&mut self) {
         self.ears.iter_mut().for_each(Ear::listen);
     }
@@ -134,14 +135,14 @@ impl Crowd {
         self.ears[asked.ear].answers.get(&asked.id)
     }
 
-    /// Waits until all of them are answered: when, and what.
+    /// Waits for all responses; returns their times and contents.
     pub(crate) fn answers(&mut self, asked: &[Asked], bound: Duration) -> Vec<(Instant, Value)> {
         let what = format!("{} answers", asked.len());
         self.wait(&what, bound, |it| asked.iter().all(|asked| it.answer(*asked).is_some()));
         asked.iter().map(|it| self.answer(*it).expect("waited for").clone()).collect()
     }
 
-    /// Waits until its own client has heard this in a session.
+    /// Waits until the client of each session has received this text in it.
     pub(crate) fn wait_until_heard(&mut self, text: &str) {
         let mut left: Vec<usize> = (0..self.talks.len()).collect();
         self.wait(&format!("`{text}` in every session"), BOUND, |it| {
@@ -150,15 +151,15 @@ impl Crowd {
         });
     }
 
-    /// What the client of a session has heard in it.
+    /// The messages that the client of a session has received in it.
     pub(crate) fn heard(&self, talk: usize) -> &[Value] {
         let Talk { id, ear } = &self.talks[talk];
         self.ears[*ear].said.get(id).map_or(&[], Vec::as_slice)
     }
 
-    /// Who owns which session, by its number.
+    /// The owner of each session.
     fn owners(&mut self) -> Vec<String> {
-        // Whatever its client hears meanwhile has been heard, too.
+        // Messages that arrive meanwhile are read, too.
         let asked =
             Asked { ear: 0, id: self.ears[0].client.send("_jackfield/sessions", &json!({})) };
         let ps = self.answers(&[asked], BOUND).remove(0).1["result"].take();
@@ -166,12 +167,12 @@ impl Crowd {
             let rows = ps["sessions"].as_array().expect("a list").iter();
             let row = rows.into_iter().find(|it| it["sessionId"] == *talk.id);
             let row = row.unwrap_or_else(|| panic!("{} is not listed: {ps}", talk.id));
-            row["host"].as_str().unwrap_or_else(|| panic!("nobody has it: {row}")).to_owned()
+            row["host"].as_str().unwrap_or_else(|| panic!("it has no owner: {row}")).to_owned()
         };
         self.talks.iter().map(host).collect()
     }
 
-    /// The host that has most of the sessions, as a place in the list of hosts, and which these are.
+    /// The index of the host with the most sessions, and these sessions.
     pub(crate) fn busiest(&mut self, hosts: &[&str]) -> (usize, Vec<usize>) {
         let owners = self.owners();
         let of = |host: &str| (0..owners.len()).filter(|it| owners[*it] == host).collect();
@@ -179,7 +180,7 @@ impl Crowd {
         shares.max_by_key(|(_, it): &(usize, Vec<usize>)| it.len()).expect("there are hosts")
     }
 
-    /// All prompts that any agent was given, sorted.
+    /// All prompts that the agents received, sorted.
     pub(crate) fn ran(&self) -> Vec<String> {
         let files = fs::read_dir(&self.memory).expect("agents keep their sessions there");
         let mut ran = Vec::new();
@@ -192,8 +193,8 @@ impl Crowd {
         ran
     }
 
-    /// Reads every session from its beginning through both gateways: it is the same through both, has no
-    /// gap, and is what its client has heard, or hears in a moment. Returns the facts of each.
+    /// Reads every session from its beginning through both gateways: the results are equal, have no gap, and equal what
+    /// the client of the session received or receives soon. Returns the events of each.
     pub(crate) fn transcripts(&mut self, gateways: &[Member; 2]) -> Vec<Vec<Value>> {
         let mut ears = gateways.each_ref().map(|it| Ear::new(it, &self.argv));
         let mut transcripts = Vec::new();
@@ -202,10 +203,10 @@ impl Crowd {
             let [near, far] = ears.each_mut().map(|it| it.read(&id, false));
             assert_eq!(near, far, "{id} differs between gateways");
             let told = updates(&near);
-            self.wait(&format!("all that was said in {id}"), BOUND, |it| {
+            self.wait(&format!("all updates of {id}"), BOUND, |it| {
                 told.len() <= updates(it.heard(talk)).len()
             });
-            assert_eq!(updates(self.heard(talk)), told, "{id} was heard otherwise than it is");
+            assert_eq!(updates(self.heard(talk)), told, "{id} was delivered differently");
             let facts = ears[0].read(&id, true);
             let seqs = facts.iter().map(|it| it["params"]["seq"].as_u64());
             assert!(seqs.eq((1..=facts.len() as u64).map(Some)), "{id} has a gap: {facts:?}");
@@ -215,7 +216,7 @@ impl Crowd {
     }
 }
 
-/// What the agent of a session said, each with its place.
+/// The agent's updates with their positions.
 fn updates(said: &[Value]) -> Vec<&Value> {
     let by_agent = |it: &&Value| {
         let kind = &it["params"]["update"]["sessionUpdate"];
@@ -224,17 +225,17 @@ fn updates(said: &[Value]) -> Vec<&Value> {
     said.iter().filter(by_agent).map(|it| &it["params"]).collect()
 }
 
-/// How many facts of this name there are.
+/// The number of events of this kind.
 pub(crate) fn facts(transcript: &[Value], name: &str) -> usize {
     transcript.iter().filter(|it| it["params"]["is"] == name).count()
 }
 
-/// Whether a turn ended as its agent meant it to.
+/// Whether a turn ended normally.
 pub(crate) fn ended_well((_, answer): &(Instant, Value)) -> bool {
     answer["result"]["stopReason"] == "end_turn"
 }
 
-/// How many there should be; a run by hand may want more.
+/// The number of sessions; a manual run may use more.
 pub(crate) fn sessions() -> usize {
     std::env::var("FLEET_SESSIONS").map_or(12, |it| it.parse().expect("a number of sessions"))
 }

@@ -1,4 +1,4 @@
-//! The files in `deploy/` are what people copy: they must be right.
+//! The files in `deploy/`, which users copy, must be correct.
 
 use jackfield_e2e::{Home, home::finish};
 use jackfield_test_support::nats::program;
@@ -20,9 +20,9 @@ fn server_does_not_start_without_its_certificates() {
     assert!(stderr.contains("authorization.conf"), "{stderr}");
 }
 
-/// What a unit starts is understood by the command, flag by flag.
+/// The command accepts every flag that a unit passes.
 #[test]
-fn the_units_start_what_there_is() {
+fn units_pass_only_valid_flags() {
     let home = Home::new();
     let mut lines = 0;
     for unit in ["jackfield-host.service", "jackfield-gateway.service", "jackfield.service"] {
@@ -42,7 +42,7 @@ fn the_units_start_what_there_is() {
     assert_eq!(lines, 4);
 }
 
-/// Every unit has these, also the one whose agents need more than a gateway does.
+/// Every unit has these, including the one of hosts, whose agents need more permissions than a gateway.
 #[test]
 fn units_are_hardened() {
     for unit in ["jackfield-host.service", "jackfield-gateway.service"] {
@@ -59,7 +59,7 @@ fn units_are_hardened() {
         ] {
             assert!(text.lines().any(|it| it.starts_with(setting)), "{unit} has no {setting}");
         }
-        // The private /tmp hides the default runtime directory from commands outside of the unit.
+        // The private /tmp hides the default runtime folder from commands outside of the unit.
         assert!(text.contains("JACKFIELD_RUNTIME_DIR=/run/jackfield"), "{unit}");
     }
 }

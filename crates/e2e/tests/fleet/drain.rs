@@ -1,5 +1,4 @@
-//! A host is emptied: idle sessions move at once, busy ones when their turn is over, and nobody hears an
-//! error.
+//! A host is drained: idle sessions move at once, busy ones at the end of their turn, and clients receive no errors.
 
 use super::{Member, SHARED, agent, host_of};
 use crate::api::metrics::value;
@@ -11,10 +10,10 @@ use std::time::Duration;
 const SOON: Duration = Duration::from_secs(30);
 
 #[test]
-fn a_drained_host_has_no_session_left_and_its_clients_notice_nothing() {
+fn drained_host_has_no_sessions_and_clients_see_no_errors() {
     let cluster = Cluster::start(3);
     let servers = cluster.urls().join(",");
-    // All sessions go to the first: the second comes later.
+    // All sessions are on the first host, because the second one starts later.
     let mut one = Member::start(&cluster, "host", "one");
     let mut gateway = Member::start(&cluster, "gateway", "in");
     let memory = gateway.home.path().join("memory");
@@ -48,13 +47,13 @@ fn a_drained_host_has_no_session_left_and_its_clients_notice_nothing() {
     two.stop();
 }
 
-/// A draining host lets all idle sessions go at once, before the other hosts have reported the first of them.
+/// A draining host releases all idle sessions at once, before the other hosts have reported the first of them.
 #[test]
 fn sessions_of_a_drained_host_are_spread_evenly_over_the_others() {
     const SESSIONS: usize = 12;
     let cluster = Cluster::start(1);
     let servers = cluster.urls().join(",");
-    // All sessions go to the first: the others come later.
+    // All sessions are on the first host, because the others start later.
     let mut one = Member::start(&cluster, "host", "one");
     let listen = ["--listen", "http://127.0.0.1:0"];
     let serve = |home: &Home, args: &[&str]| home.serve(&[args, &SHARED, &listen].concat());

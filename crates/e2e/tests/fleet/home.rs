@@ -1,4 +1,4 @@
-//! Where a session may be: on hosts that have its directory and its labels, and nowhere else.
+//! The placement of sessions: only on hosts that have the folder and the labels of the session.
 
 use super::{Member, SHARED, agent, host_of};
 use jackfield_e2e::wait_for;
@@ -9,7 +9,7 @@ use std::time::Duration;
 const SOON: Duration = Duration::from_secs(30);
 
 #[test]
-fn a_session_whose_directory_is_not_shared_waits_for_its_host() {
+fn session_with_an_unshared_folder_waits_for_its_host() {
     let cluster = Cluster::start(1);
     let servers = cluster.urls().join(",");
     let mut one = Member::start_alone(&cluster, "one", &[]);
@@ -18,12 +18,12 @@ fn a_session_whose_directory_is_not_shared_waits_for_its_host() {
     let mut client = gateway.client(&agent(&gateway.home, &memory));
     let id = client.open(gateway.home.path());
     assert_eq!(client.prompt(&id, "remember 17"), "end_turn");
-    // It has a directory of the same name, and says nothing of sharing it.
+    // It has a folder with the same path, but does not declare it as shared.
     let mut two = Member::start_alone(&cluster, "two", &[]);
     let request = client.send_prompt(&id, "hang");
     client.until("the turn", |it| it["params"]["is"] == "prompted");
     one.kill_9();
-    // Answered when its lease is over.
+    // The response comes when the lease has expired.
     let meta = json!({ "jackfield": { "labels": ["host=one"] } });
     let wish = json!({ "cwd": gateway.home.path(), "mcpServers": [], "_meta": meta });
     let answer = client.ask("session/new", &wish);
@@ -31,7 +31,7 @@ fn a_session_whose_directory_is_not_shared_waits_for_its_host() {
     let look = ["fleet", "hosts", "--format", "quiet", "--fleet", &servers];
     let hosts = gateway.home.run(&look, SOON).stdout;
     assert_eq!(String::from_utf8(hosts).unwrap(), "two\n", "the other one does not answer");
-    // Who asks for the session waits, and nobody else takes it.
+    // A request for the session waits, and no other host takes the session over.
     let history = client.send_prompt(&id, "history");
     let rows = client.result("_jackfield/sessions", &json!({}));
     assert_eq!(host_of(&rows, &id), "nobody", "{rows}");
@@ -50,7 +50,7 @@ fn a_session_whose_directory_is_not_shared_waits_for_its_host() {
 }
 
 #[test]
-fn a_session_keeps_to_hosts_with_its_labels() {
+fn session_stays_on_hosts_with_its_labels() {
     let cluster = Cluster::start(1);
     let servers = cluster.urls().join(",");
     let start = |name: &str, zone: &str| {
@@ -66,7 +66,7 @@ fn a_session_keeps_to_hosts_with_its_labels() {
         let wish = json!({ "cwd": cwd, "mcpServers": [], "_meta": meta });
         client.result("session/new", &wish)["sessionId"].as_str().unwrap().to_owned()
     };
-    // So that the one with the other label has least to do.
+    // The host with the other label then has the lowest load.
     for host in ["host=one", "host=three"] {
         open(host);
     }
@@ -84,17 +84,17 @@ fn a_session_keeps_to_hosts_with_its_labels() {
 }
 
 #[test]
-fn nothing_lives_on_at_a_host_whose_name_somebody_else_has() {
+fn agents_end_on_a_host_whose_name_another_host_has() {
     let Some(network) = Network::new(2) else { return };
     let cluster = Cluster::start_in(&network, &[0]);
     let mut first = Member::start_on(&network, 1, &cluster, "one");
     let pid = first.daemon.as_ref().unwrap().pid();
     let mut client = first.client(&first.home.fake_agent(&[]));
-    network.cut(1);
+    network.cut_off(1);
     let mut second = Member::start(&cluster, "host", "one");
-    network.heal(1);
+    network.restore_link(1);
     wait_for("the end of everything there", SOON, || {
-        first.home.said().contains("cut off from the fleet").then_some(())
+        first.home.said().contains("lost the lease of this host").then_some(())
     });
     let wish = json!({ "cwd": first.home.path(), "mcpServers": [] });
     let answer = client.ask("session/new", &wish);

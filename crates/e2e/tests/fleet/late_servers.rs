@@ -1,5 +1,4 @@
-//! Members of a fleet that are started while the NATS servers cannot be used: they wait, unless waiting is of no
-//! use.
+//! Members of a fleet that are started while the NATS servers are unavailable: they wait, unless waiting cannot help.
 
 use super::{crowd::BOUND, flags};
 use jackfield_e2e::{Daemon, Home, wait_for};
@@ -7,7 +6,7 @@ use jackfield_test_support::nats::Cluster;
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
 
-const WAITS: &str = "cannot be used yet; the daemon waits for them";
+const WAITS: &str = "waiting for the NATS servers of the fleet";
 
 /// A member that was started and does not serve yet.
 struct LateMember {
@@ -40,7 +39,7 @@ fn members_started_without_servers_or_quorum_wait_and_come_up_with_them() {
     let mut host = LateMember::launch(&cluster, "host", "early");
     host.wait_until_it_waits("cannot reach NATS");
 
-    // One of three takes clients and has no quorum.
+    // One server of three accepts clients and has no quorum.
     cluster.restart(0);
     let mut gateway = LateMember::launch(&cluster, "gateway", "in");
     let mut stopped = LateMember::launch(&cluster, "host", "stopped");
@@ -50,7 +49,7 @@ fn members_started_without_servers_or_quorum_wait_and_come_up_with_them() {
     let status = wait_for("the end of a member that waits", BOUND, || stopped.daemon.ended());
     assert_eq!(status.code(), Some(0), "{}", stopped.home.said());
 
-    // The streams of the fleet are created with three replicas: that needs all of them.
+    // The streams of the fleet have three replicas, so creating them needs all servers.
     cluster.restart(1);
     cluster.restart(2);
     for member in [&mut host, &mut gateway] {
@@ -60,7 +59,7 @@ fn members_started_without_servers_or_quorum_wait_and_come_up_with_them() {
     host.daemon.stop();
 }
 
-/// A server with two users: one may do nothing in JetStream.
+/// A server with two users: one has no permissions in JetStream.
 fn server_with_users() -> Cluster {
     Cluster::start_with(|clients, _, store| {
         format!(
@@ -74,7 +73,7 @@ fn server_with_users() -> Cluster {
 }
 
 #[test]
-fn member_with_wrong_credentials_or_too_few_permissions_ends_with_the_cause() {
+fn member_without_valid_credentials_or_permissions_exits_with_the_cause() {
     let cluster = server_with_users();
     let address = cluster.servers()[0].address();
     for (login, cause) in [("full:wrong", "authorization violation"), ("poor:right", "Violation")] {

@@ -1,4 +1,4 @@
-//! A host is lost: its sessions live on elsewhere, and clients keep their connections.
+//! A host is lost: its sessions continue on another host, and clients keep their connections.
 
 use super::{
     Member, agent,
@@ -10,7 +10,7 @@ use std::time::Instant;
 
 #[test]
 #[ignore = "nightly: a killed host of many sessions is tested with every change"]
-fn sessions_of_a_killed_host_answer_again_and_their_client_stays_connected() {
+fn sessions_of_a_killed_host_answer_again_and_clients_stay_connected() {
     let cluster = Cluster::start(3);
     let mut hosts = ["one", "two"].map(|it| Member::start(&cluster, "host", it));
     let mut gateway = Member::start(&cluster, "gateway", "in");
@@ -21,7 +21,7 @@ fn sessions_of_a_killed_host_answer_again_and_their_client_stays_connected() {
     let ps = client.result("_jackfield/sessions", &json!({}));
     let owner = ps["sessions"][0]["host"].as_str().expect("it has a host").to_owned();
 
-    // In the middle of a turn.
+    // During a turn.
     let request = client.send_prompt(&id, "hang");
     client.until("the turn", |it| it["params"]["is"] == "prompted");
     let lost = usize::from(owner == "two");
@@ -43,8 +43,8 @@ fn sessions_of_a_killed_host_answer_again_and_their_client_stays_connected() {
 }
 
 #[test]
-#[expect(clippy::print_stderr, reason = "figures, for whoever runs it by hand")]
-fn a_killed_host_costs_no_session_no_prompt_and_no_second_run() {
+#[expect(clippy::print_stderr, reason = "figures for manual runs")]
+fn killed_host_loses_no_session_and_no_prompt_runs_twice() {
     let cluster = Cluster::start(3);
     let names = ["one", "two", "three"];
     let mut hosts = names.map(|it| Member::start(&cluster, "host", it));

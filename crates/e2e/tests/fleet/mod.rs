@@ -1,4 +1,4 @@
-//! Many daemons as one Jackfield: hosts and gateways on a cluster of three NATS servers.
+//! Many daemons as one fleet: hosts and gateways on a cluster of three NATS servers.
 
 mod archive;
 mod away;
@@ -23,13 +23,13 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// The stream of what hosts say of themselves: an election there is the hardest to outlive.
+/// The stream of host announcements: an election there is the hardest fault.
 const HOSTS: &str = "jackfield-hosts";
 
-/// Hosts on one machine share everything.
+/// Hosts on one machine share all folders.
 const SHARED: [&str; 2] = ["--shared", "/"];
 
-/// One daemon of the fleet; each has a home of its own.
+/// One daemon of the fleet, with its own home.
 struct Member {
     home: Home,
     daemon: Option<Daemon>,
@@ -40,18 +40,18 @@ impl Member {
         Member::launch(cluster, role, name, |home, args| home.serve(&[args, &SHARED].concat()))
     }
 
-    /// A host with these flags, and nothing that it shares unless they say so.
+    /// A host with these flags, which shares no folder unless they say so.
     fn start_alone(cluster: &Cluster, name: &str, flags: &[&str]) -> Member {
         Member::launch(cluster, "host", name, |home, args| home.serve(&[args, flags].concat()))
     }
 
-    /// The same once more, where it was.
+    /// Starts the host again in the same home.
     fn start_again(&mut self, cluster: &Cluster, name: &str) {
         let flags = flags(cluster, "host", name);
         self.daemon = Some(self.home.serve(&flags.iter().map(String::as_str).collect::<Vec<_>>()));
     }
 
-    /// A host whose configuration has this and whose command line that.
+    /// A host with this configuration and these flags.
     fn start_with(cluster: &Cluster, name: &str, config: &str, flags: &[&str]) -> Member {
         Member::launch(cluster, "host", name, |home, args| {
             std::fs::create_dir_all(home.path().join("config")).unwrap();
@@ -92,7 +92,7 @@ impl Member {
         self.daemon.take().expect("it runs").stop();
     }
 
-    /// A client on this member's socket whose sessions have the fake agent.
+    /// A client on this member's socket whose sessions use the fake agent.
     fn client(&self, agent: &[String]) -> Client {
         let mut client = self.home.dial();
         let agent = json!({ "agent": { "name": "fake", "argv": agent } });
@@ -109,14 +109,14 @@ fn flags(cluster: &Cluster, role: &str, name: &str) -> Vec<String> {
     [&flags[..], &cell[..]].concat().into_iter().map(str::to_owned).collect()
 }
 
-/// Where a session is, as a list tells it.
+/// The host of a session according to a list.
 fn host_of(rows: &Value, id: &str) -> String {
     let rows = rows["sessions"].as_array().expect("a list");
     let row = rows.iter().find(|it| it["sessionId"] == *id).expect("it is listed");
     row["host"].as_str().unwrap_or("nobody").to_owned()
 }
 
-/// An agent that keeps what it was told where every host finds it.
+/// An agent whose state folder is available to every host.
 fn agent(home: &Home, dir: &Path) -> Vec<String> {
     home.fake_agent(&["--state", dir.to_str().unwrap()])
 }

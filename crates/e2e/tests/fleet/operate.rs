@@ -1,4 +1,4 @@
-//! What people see who run a fleet: numbers, the health of the servers, and who did what.
+//! Operation of a fleet: metrics, the health of the servers, and the audit log.
 
 use super::{Member, agent};
 use crate::api::metrics::value;
@@ -21,7 +21,7 @@ fn status(home: &Home, servers: &str) -> Option<Value> {
 }
 
 #[test]
-fn numbers_and_health_are_told_by_a_gateway_without_agents_and_a_lost_server_is_seen() {
+fn gateway_reports_metrics_and_health_and_detects_a_lost_server() {
     let mut cluster = Cluster::start(3);
     let servers = cluster.urls().join(",");
     let mut host = Member::start(&cluster, "host", "one");
@@ -38,7 +38,7 @@ fn numbers_and_health_are_told_by_a_gateway_without_agents_and_a_lost_server_is_
         let page = web.get("/metrics").text();
         (value(&page, "jackfield_fleet_sessions", "one") == Some(1.0)).then_some(page)
     });
-    // One more is the gateway's own web front, if it has dialled.
+    // The gateway's own web server may be one more client.
     assert!(value(&page, "jackfield_gateway_clients", "").is_some_and(|it| 1.0 <= it), "{page}");
     assert_eq!(value(&page, "jackfield_gateway_sessions", ""), Some(1.0), "{page}");
     assert_eq!(value(&page, "jackfield_fleet_hosts", ""), Some(1.0), "{page}");
@@ -54,7 +54,7 @@ fn numbers_and_health_are_told_by_a_gateway_without_agents_and_a_lost_server_is_
     cluster.kill_9(0);
     let hurt = wait_for("the loss to be seen", SOON, || {
         let status = status(&gateway.home, &servers)?;
-        // The others say so at once of one that ended, and of one that fell silent after a while.
+        // The others report a server that exited at once, and one that is unreachable after a while.
         let seen = &status["cell"]["servers"][&lost];
         let troubles = ["offline", "behind"].map(|it| seen[it].as_u64().unwrap_or(0));
         (troubles != [0, 0]).then_some(status)
@@ -67,7 +67,7 @@ fn numbers_and_health_are_told_by_a_gateway_without_agents_and_a_lost_server_is_
 }
 
 #[test]
-fn what_clients_did_is_told_after_the_session_is_gone() {
+fn audit_log_keeps_client_actions_after_session_is_deleted() {
     let cluster = Cluster::start(1);
     let servers = cluster.urls().join(",");
     let mut host = Member::start(&cluster, "host", "one");
@@ -94,14 +94,14 @@ fn what_clients_did_is_told_after_the_session_is_gone() {
     assert!(words[..3].iter().all(|it| it["session"] == session && it["refused"].is_null()));
     assert!(words[3]["refused"].is_string() && words[3]["gateway"] == "in", "{words:?}");
     let text = words.iter().map(Value::to_string).collect::<String>();
-    assert!(!text.contains("hello"), "what was said is not told: {text}");
+    assert!(!text.contains("hello"), "the audit log contains prompt text: {text}");
     drop(client);
     gateway.stop();
     host.stop();
 }
 
 #[test]
-fn the_api_of_a_gateway_offers_the_agents_of_the_hosts_and_no_others() {
+fn gateway_api_offers_only_the_agents_of_its_hosts() {
     let cluster = Cluster::start(1);
     let shared = Home::new();
     let command: Vec<String> = agent(&shared, &shared.path().join("memory"));

@@ -1,4 +1,4 @@
-//! A host is cut off from the fleet and goes on running: it must not go on working.
+//! A host is cut off from the fleet and keeps running: it must stop working.
 
 use super::{
     crowd::{BACK_WITHIN, BOUND, Crowd, ended_well, facts},
@@ -11,39 +11,38 @@ use std::{
 
 const SESSIONS: usize = 6;
 
-/// Where the lease is renewed once more after the trouble began, or the servers elect a leader first. A
-/// gateway lets no client wait for longer.
+/// The limit if the lease is renewed once more after the fault, or the servers elect a leader first. A gateway lets no
+/// client wait longer.
 const SLOWLY: Duration = Duration::from_secs(30);
 
 #[test]
-fn agents_of_a_host_that_is_cut_off_are_gone_before_others_have_their_sessions() {
+fn agents_of_a_cut_off_host_end_before_sessions_are_taken_over() {
     survives(Trouble::Cut, BACK_WITHIN);
 }
 
 #[test]
 #[ignore = "nightly: another way to lose the lease; a host that is cut off is tested with every change"]
-fn so_they_are_if_the_host_is_heard_and_hears_nothing() {
+fn agents_end_in_time_if_the_host_receives_nothing() {
     survives(Trouble::Deaf, SLOWLY);
 }
 
 #[test]
 #[ignore = "nightly: another way to lose the lease; a host that is cut off is tested with every change"]
-fn so_they_are_if_the_server_that_leads_is_cut_off_together_with_the_host() {
+fn agents_end_in_time_if_the_leading_server_is_cut_off_too() {
     survives(Trouble::WithTheLeader, SLOWLY);
 }
 
 #[test]
-fn so_they_are_if_the_host_stands_still() {
+fn agents_end_in_time_if_the_daemon_is_stopped() {
     survives(Trouble::Still, BACK_WITHIN);
 }
 
-/// The busiest of three hosts gets into trouble in the middle of turns, and its sessions answer elsewhere
-/// in time.
-#[expect(clippy::print_stderr, reason = "figures, for whoever runs it by hand")]
+/// The busiest of three hosts fails during turns, and its sessions answer on other hosts in time.
+#[expect(clippy::print_stderr, reason = "figures for manual runs")]
 fn survives(trouble: Trouble, within: Duration) {
     let Some(mut site) = Site::new() else { return };
     let witness = site.witness();
-    // Agents that do not end because they are told to.
+    // Agents that ignore requests to exit.
     let flags = ["--witness", witness.to_str().unwrap(), "--ignore-term", "--ignore-eof"];
     let mut crowd = Crowd::open(&site.gateways, SESSIONS, &flags);
     let asked = crowd.say_all(|it| format!("before {it}"), false);
@@ -73,7 +72,7 @@ fn survives(trouble: Trouble, within: Duration) {
     );
     let ended = site.hosts[host].daemon.as_mut().expect("it was started").ended();
     let killed = (trouble == Trouble::Still).then_some(9);
-    assert_eq!(ended.and_then(|it| it.signal()), killed, "nobody else could end its agents");
+    assert_eq!(ended.and_then(|it| it.signal()), killed, "no other process could end its agents");
 
     let healed = Instant::now();
     site.heal();

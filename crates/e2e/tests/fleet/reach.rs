@@ -1,4 +1,4 @@
-//! Every session is reached through every gateway.
+//! Every session is reachable through every gateway.
 
 use super::{Member, agent, host_of};
 use crate::oversized::check_prompts_of_every_size;
@@ -6,7 +6,7 @@ use jackfield_test_support::nats::Cluster;
 use serde_json::json;
 
 #[test]
-fn a_session_opened_through_one_gateway_is_there_through_another() {
+fn session_opened_through_one_gateway_is_available_through_another() {
     let cluster = Cluster::start(3);
     let mut hosts = ["one", "two"].map(|it| Member::start(&cluster, "host", it));
     let mut gateways = ["in", "out"].map(|it| Member::start(&cluster, "gateway", it));
@@ -26,7 +26,7 @@ fn a_session_opened_through_one_gateway_is_there_through_another() {
     assert!(other.text().contains("remember 17"), "{}", other.text());
     assert_eq!(other.prompt(&id, "history"), "end_turn");
     assert!(other.text().contains("history: remember 17"), "{}", other.text());
-    client.until("what was said through the other gateway", |it| {
+    client.until("the turn through the other gateway", |it| {
         it.to_string().contains("history: remember 17")
     });
     let ps = other.result("_jackfield/sessions", &json!({}));
@@ -37,7 +37,7 @@ fn a_session_opened_through_one_gateway_is_there_through_another() {
 }
 
 #[test]
-fn host_with_few_places_gets_as_many_sessions_as_it_has_places() {
+fn host_gets_no_more_sessions_than_its_live_limit() {
     let cluster = Cluster::start(1);
     let small = "[sessions]\nmax_live = 3\n";
     let mut hosts =
@@ -53,7 +53,7 @@ fn host_with_few_places_gets_as_many_sessions_as_it_has_places() {
     hosts.iter_mut().for_each(Member::stop);
 }
 
-/// The gateway took longer messages than the host, and waited for an answer to what the host had dropped.
+/// The gateway once accepted longer messages than the host, and waited for responses to messages that the host dropped.
 #[test]
 fn prompt_of_any_size_through_a_gateway_is_answered() {
     let cluster = Cluster::start(1);

@@ -1,5 +1,5 @@
-//! NATS servers die, restart and run out of disk while sessions work: nobody loses anything, and no client
-//! hears of it, unless all of them are away at once.
+//! NATS servers exit, restart and run out of disk space while sessions work: nothing is lost, and clients receive no
+//! errors unless all servers are unavailable at once.
 
 use super::{
     HOSTS, Member, agent,
@@ -11,13 +11,13 @@ use jackfield_test_support::{nats::Cluster, netns::Network};
 use std::thread;
 
 const SESSIONS: usize = 6;
-/// Turns of each session before and after what happens to the servers.
+/// Turns of each session before and after the fault.
 const TURNS: usize = 3;
-/// Of the small disk. The logs of a test are smaller by far.
+/// The size of the small disk. The logs of a test are much smaller.
 const DISK: u64 = 64 << 20;
 
 #[test]
-fn the_leading_server_is_killed_and_no_client_hears_of_it() {
+fn killed_leading_server_causes_no_client_errors() {
     let mut cluster = Cluster::start(3);
     while_sessions_work(&mut cluster, |cluster| {
         let leader = cluster.wait_for_leader_of(HOSTS);
@@ -29,21 +29,21 @@ fn the_leading_server_is_killed_and_no_client_hears_of_it() {
 
 #[test]
 #[ignore = "nightly: another way to lose a server; a killed leader is tested with every change"]
-fn the_leading_server_is_cut_off_and_no_client_hears_of_it() {
+fn cut_off_leading_server_causes_no_client_errors() {
     let Some(network) = Network::new(3) else { return };
     let mut cluster = Cluster::start_in(&network, &[0, 1, 2]);
     while_sessions_work(&mut cluster, |cluster| {
         let leader = cluster.wait_for_leader_of(HOSTS);
-        network.cut(leader);
+        network.cut_off(leader);
         cluster.wait_for_leader_of(HOSTS);
-        network.heal(leader);
+        network.restore_link(leader);
         cluster.wait_until_well();
     });
 }
 
 #[test]
 #[ignore = "nightly: another way to lose a server; a killed leader is tested with every change"]
-fn all_servers_are_restarted_one_by_one_and_no_client_hears_of_it() {
+fn rolling_restart_of_servers_causes_no_client_errors() {
     let mut cluster = Cluster::start(3);
     while_sessions_work(&mut cluster, |cluster| {
         for number in 0..3 {
@@ -56,14 +56,14 @@ fn all_servers_are_restarted_one_by_one_and_no_client_hears_of_it() {
 
 #[test]
 #[ignore = "nightly: another way to lose a server; a killed leader is tested with every change"]
-fn a_server_without_room_on_its_disk_costs_nothing() {
+fn server_with_a_full_disk_causes_no_client_errors() {
     let Some(mut cluster) = Cluster::start_with_small_disk(3, 0, DISK) else { return };
     while_sessions_work(&mut cluster, |cluster| {
         cluster.fill_disk();
         wait_for("a disk that is full", BOUND, || {
             cluster.servers()[0].said().contains("no space left on device").then_some(())
         });
-        // A server that had no room does not go on by itself.
+        // A server that ran out of space does not recover without a restart.
         cluster.empty_disk();
         cluster.stop(0);
         cluster.restart(0);
@@ -71,8 +71,8 @@ fn a_server_without_room_on_its_disk_costs_nothing() {
     });
 }
 
-/// Sessions work before, while and after something happens to the servers.
-#[expect(clippy::print_stderr, reason = "figures, for whoever runs it by hand")]
+/// Sessions work before, during and after a fault of the servers.
+#[expect(clippy::print_stderr, reason = "figures for manual runs")]
 fn while_sessions_work(cluster: &mut Cluster, what: impl FnOnce(&mut Cluster) + Send) {
     let mut hosts = ["one", "two"].map(|it| Member::start(cluster, "host", it));
     let mut gateways = ["in", "out"].map(|it| Member::start(cluster, "gateway", it));
@@ -95,7 +95,7 @@ fn while_sessions_work(cluster: &mut Cluster, what: impl FnOnce(&mut Cluster) + 
 }
 
 #[test]
-fn all_servers_are_away_at_once_and_sessions_answer_when_they_are_back() {
+fn sessions_answer_after_all_servers_were_down() {
     let mut cluster = Cluster::start(3);
     let mut hosts = ["one", "two"].map(|it| Member::start(&cluster, "host", it));
     let mut gateway = Member::start(&cluster, "gateway", "in");
@@ -108,7 +108,7 @@ fn all_servers_are_away_at_once_and_sessions_answer_when_they_are_back() {
     (0..3).for_each(|it| cluster.kill_9(it));
     for host in &hosts {
         wait_for("the end of the agents", BOUND, || {
-            host.home.said().contains("cut off from the fleet").then_some(())
+            host.home.said().contains("lost the lease of this host").then_some(())
         });
     }
     (0..3).for_each(|it| cluster.restart(it));

@@ -1,4 +1,4 @@
-//! Every session of a crowd gets one prompt after the other; each must end well.
+//! Sends one prompt after the other in every session of a crowd; each must end normally.
 
 use super::{
     Member,
@@ -12,9 +12,9 @@ pub(crate) struct Shift {
     longest: Duration,
 }
 
-/// The turn that runs in a session.
+/// The running turn of a session.
 struct Run {
-    /// How many came before.
+    /// The number of earlier turns.
     number: usize,
     asked: Asked,
     since: Instant,
@@ -26,7 +26,7 @@ impl Shift {
         Shift { runs, longest: Duration::ZERO }
     }
 
-    /// Goes on until something is so.
+    /// Continues until the condition holds.
     pub(crate) fn work(&mut self, crowd: &mut Crowd, mut done: impl FnMut(&Shift) -> bool) {
         wait_for("the end of the work", BOUND, || {
             crowd.listen();
@@ -40,7 +40,7 @@ impl Shift {
         });
     }
 
-    /// Until each session has had so many more.
+    /// Continues until each session has had this many more turns.
     pub(crate) fn turns(&mut self, crowd: &mut Crowd, more: usize) {
         let targets: Vec<usize> = self.runs.iter().map(|it| it.number + more).collect();
         let enough = |it: &Shift| it.runs.iter().zip(&targets).all(|(it, to)| *to <= it.number);
@@ -52,7 +52,7 @@ impl Shift {
         self.longest
     }
 
-    /// Waits for the last turns, and counts what ran: everything, once. Returns how many turns there were.
+    /// Waits for the last turns and checks that every prompt ran once. Returns the number of turns.
     pub(crate) fn end(self, crowd: &mut Crowd, gateways: &[Member; 2]) -> usize {
         let asked: Vec<Asked> = self.runs.iter().map(|it| it.asked).collect();
         assert!(crowd.answers(&asked, BOUND).iter().all(ended_well));

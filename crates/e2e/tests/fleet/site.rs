@@ -1,5 +1,5 @@
-//! Three hosts and three servers, each on a node of its own, with two gateways beside us; and what may happen
-//! to a host or a server while sessions work.
+//! Three hosts and three servers, each on its own node, two gateways on this machine, and the faults of a host or a
+//! server.
 
 use super::{HOSTS, Member, crowd::BOUND};
 use jackfield_e2e::wait_for;
@@ -15,22 +15,22 @@ use std::{
 pub(crate) const NAMES: [&str; 3] = ["one", "two", "three"];
 const SERVERS: [usize; 3] = [0, 1, 2];
 
-/// What happens, to a host unless it says otherwise.
+/// A fault, of a host unless stated otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trouble {
-    /// Its cable is pulled.
+    /// Its link is down.
     Cut,
-    /// What it says arrives, so that others think that it lives; it never hears so.
+    /// It receives nothing. Its messages arrive, so that others consider it alive.
     Deaf,
-    /// Whoever leads the list of hosts is cut off together with it, and goes on taking what it says, for a
-    /// while, and nobody else hears of it.
+    /// The leader of the host announcements is cut off together with it, and accepts its announcements for a while; the
+    /// others do not receive them.
     WithTheLeader,
-    /// Its daemon is stopped. Its agents are not.
+    /// Its daemon is stopped by a signal; its agents are not.
     Still,
     Killed,
-    /// It is told to end.
+    /// It is asked to stop.
     Ended,
-    /// The server of the same number is killed.
+    /// The server with the same number is killed.
     ServerKilled,
     ServerCut,
 }
@@ -39,14 +39,14 @@ pub(crate) struct Site {
     pub(crate) hosts: [Member; 3],
     pub(crate) gateways: [Member; 2],
     cluster: Cluster,
-    /// Nodes that are not reached.
+    /// Nodes with a fault.
     hurt: BTreeSet<usize>,
-    /// The last, because what runs in it ends with it.
+    /// Dropped last, because processes in it are killed with it.
     network: Network,
 }
 
 impl Site {
-    /// `None` where networks may not be made.
+    /// `None` if networks cannot be created.
     pub(crate) fn new() -> Option<Site> {
         let network = Network::new(SERVERS.len() + NAMES.len())?;
         let cluster = Cluster::start_in(&network, &SERVERS);
@@ -55,7 +55,7 @@ impl Site {
         Some(Site { hosts, gateways, cluster, hurt: BTreeSet::new(), network })
     }
 
-    /// Where agents write down when they are alive, and which sessions they have.
+    /// The file in which agents record when they are alive and which sessions they have.
     pub(crate) fn witness(&self) -> PathBuf {
         self.gateways[0].home.path().join("witness")
     }
@@ -64,12 +64,12 @@ impl Site {
         let node = SERVERS.len() + number;
         let host = &mut self.hosts[number];
         match trouble {
-            Trouble::Cut => self.network.cut(node),
-            Trouble::Deaf => self.network.deafen(node),
+            Trouble::Cut => self.network.cut_off(node),
+            Trouble::Deaf => self.network.block_incoming(node),
             Trouble::WithTheLeader => {
                 let leader = self.cluster.wait_for_leader_of(HOSTS);
-                self.network.maroon(node);
-                self.network.maroon(leader);
+                self.network.isolate(node);
+                self.network.isolate(leader);
                 self.hurt.insert(leader);
             }
             Trouble::Still => return host.signal(Signal::STOP),
@@ -77,7 +77,7 @@ impl Site {
             Trouble::Ended => return host.stop(),
             Trouble::ServerKilled => return self.cluster.kill_9(number),
             Trouble::ServerCut => {
-                self.network.cut(number);
+                self.network.cut_off(number);
                 self.hurt.insert(number);
                 return;
             }
@@ -85,10 +85,10 @@ impl Site {
         self.hurt.insert(node);
     }
 
-    /// Whatever happened, everybody is there again, and every host takes new sessions.
+    /// Undoes every fault; every host accepts new sessions afterwards.
     pub(crate) fn heal(&mut self) {
         for node in std::mem::take(&mut self.hurt) {
-            self.network.heal(node);
+            self.network.restore_link(node);
         }
         for number in SERVERS {
             if !self.cluster.servers()[number].is_running() {
@@ -109,7 +109,7 @@ impl Site {
         }
     }
 
-    /// A host is tried until it takes a session.
+    /// Opens a session on a host, with retries.
     fn wait_until_it_serves(&self, host: &str) {
         let gateway = &self.gateways[0];
         let mut client = gateway.client(&gateway.home.fake_agent(&[]));
@@ -132,8 +132,8 @@ fn host(network: &Network, cluster: &Cluster, number: usize) -> Member {
     Member::start_on(network, SERVERS.len() + number, cluster, NAMES[number])
 }
 
-/// For each time that a session got another agent: the microseconds for which nobody had it. Panics if two
-/// agents were alive that had the same one.
+/// For each time that a session got another agent, the microseconds without one. Panics if two agents had the same
+/// session at the same time.
 pub(crate) fn gaps(witness: &Path) -> Vec<i64> {
     let text = fs::read_to_string(witness).expect("agents write it");
     let mut last_alive: BTreeMap<&str, i64> = BTreeMap::new();

@@ -1,7 +1,7 @@
-//! One trouble after the other, each for some host and at any moment: no session has two agents, no prompt
-//! runs twice, each has one outcome, and everybody tells the same story.
+//! One fault after the other, each of a random host at a random moment: no session has two agents, no prompt runs twice,
+//! each has one outcome, and all gateways deliver the same events.
 //!
-//! One seed decides what happens and to whom: `FLEET_SEED`, `FLEET_ROUNDS`.
+//! One seed decides the faults and their hosts: `FLEET_SEED`, `FLEET_ROUNDS`.
 
 use super::{
     crowd::{BOUND, Crowd, ended_well, facts},
@@ -30,8 +30,8 @@ const TROUBLES: [Trouble; 8] = [
 
 #[test]
 #[ignore = "nightly: minutes; each kind of fault has a test of its own"]
-#[expect(clippy::print_stderr, reason = "what happened, for whoever runs it by hand")]
-fn one_trouble_after_the_other_costs_turns_at_most() {
+#[expect(clippy::print_stderr, reason = "the events, for manual runs")]
+fn repeated_faults_interrupt_only_running_turns() {
     let number = |name: &str, usual| env::var(name).map_or(usual, |it| it.parse().unwrap());
     let (seed, rounds) = (number("FLEET_SEED", 1), number("FLEET_ROUNDS", 3));
     let Some(mut site) = Site::new() else { return };
@@ -44,7 +44,7 @@ fn one_trouble_after_the_other_costs_turns_at_most() {
         let (trouble, host) = (dice.pick(&TROUBLES), dice.index(NAMES.len()));
         let during = |it| format!("during {round} of {it}\nslow 20 100");
         let asked = crowd.say_all(during, false);
-        // It comes whenever it likes.
+        // The fault comes at any moment of the turn.
         std::thread::sleep(Duration::from_millis(dice.below(1500)));
         let since = Instant::now();
         site.befall(trouble, host);
@@ -61,14 +61,14 @@ fn one_trouble_after_the_other_costs_turns_at_most() {
             } else {
                 torn += 1;
                 let code = &answer.1["error"]["data"]["jackfield"]["code"];
-                // Who is told to end cancels what runs.
+                // A host that is asked to stop cancels running turns.
                 let cancelled = answer.1["result"]["stopReason"] == "cancelled";
                 let fits = code == "interrupted" || cancelled && trouble == Trouble::Ended;
                 assert!(fits, "round {round}, {trouble:?} of {host}: {answer:?}");
             }
         }
         site.heal();
-        eprintln!("round {round}: {trouble:?} of {host}; everybody answered after {took:?}");
+        eprintln!("round {round}: {trouble:?} of {host}; all sessions answered after {took:?}");
     }
     check(&mut crowd, &site, usize::try_from(rounds).unwrap(), &done);
     let moves = gaps(&witness).len();

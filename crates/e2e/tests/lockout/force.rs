@@ -29,7 +29,7 @@ fn process_that_only_has_the_pid_of_the_lock_file_is_not_ended() {
     let output = home.run(&["daemon", "stop", "--force"], BOUND);
     let said = said(&output);
     assert_eq!(output.status.code(), Some(6), "{said}");
-    assert!(said.contains(&format!("process {}, which the file names", bystander.id())), "{said}");
+    assert!(said.contains(&format!("the file names process {}", bystander.id())), "{said}");
     assert!(bystander.try_wait().unwrap().is_none(), "an unrelated process was signalled");
     bystander.kill().unwrap();
     bystander.wait().unwrap();
@@ -73,7 +73,7 @@ fn restart_starts_a_daemon_where_none_runs_and_replaces_one_that_runs_or_hangs()
     freeze(&daemon);
     let (third, told) = restart(&["--force"]);
     wait_for("the end of the daemon", PATIENCE, || daemon.ended());
-    assert!(told.contains("is ended by signals") && third != daemon.pid(), "{told}");
+    assert!(told.contains("does not answer and is killed") && third != daemon.pid(), "{told}");
     let list = home.run(&["sessions", "list", "--format", "quiet"], BOUND);
     assert_eq!(String::from_utf8_lossy(&list.stdout).trim(), session);
     assert!(home.run(&["daemon", "stop"], BOUND).status.success());

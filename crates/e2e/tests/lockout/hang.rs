@@ -27,7 +27,7 @@ fn daemon_that_is_stopped_by_a_signal_is_reported_and_ended_by_force() {
         assert!(said.contains("waited 10 s for "), "{said}");
     }
     let said = stop_by_force(&home, daemon);
-    assert!(said.contains("turns that run are interrupted"), "{said}");
+    assert!(said.contains("running turns are interrupted"), "{said}");
     assert!(!said.contains("SIGKILL"), "it ended when it continued: {said}");
     let list = home.run(&["sessions", "list", "--format", "quiet"], BOUND);
     assert_eq!(String::from_utf8_lossy(&list.stdout).trim(), session);
@@ -43,9 +43,9 @@ fn doctor_reports_a_daemon_that_hangs_and_does_not_open_its_journal() {
     let output = home.run(&["doctor"], BOUND);
     let told = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(1), "{told}{}", said(&output));
-    assert!(told.contains(&format!("wrong daemon   the daemon (pid {})", daemon.pid())), "{told}");
+    assert!(told.contains(&format!("error daemon   the daemon (pid {})", daemon.pid())), "{told}");
     assert!(told.contains("jackfield daemon stop --force"), "{told}");
-    assert!(told.contains("journal.db is in use by a daemon, and was not opened"), "{told}");
+    assert!(told.contains("journal.db is in use by a daemon and was not checked"), "{told}");
     daemon.signal(Signal::CONT);
 }
 
@@ -61,7 +61,7 @@ fn daemon_whose_loop_is_stuck_is_killed_and_nothing_is_left_of_it() {
     // The rules are read when a client connects, and opening a FIFO waits for a writer.
     mknodat(rustix::fs::CWD, &policy, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
     let said = stop_by_force(&home, daemon);
-    assert!(said.contains("it did not end within 5 s: it gets SIGKILL"), "{said}");
+    assert!(said.contains("the daemon did not exit within 5 s; sending SIGKILL"), "{said}");
     assert!(!home.socket().exists(), "its socket is removed");
     let ledger = fs::read_dir(home.path().join("state/ledger")).unwrap();
     assert_eq!(ledger.count(), 0, "its agents are accounted for");

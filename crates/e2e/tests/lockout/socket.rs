@@ -115,9 +115,9 @@ fn daemon_whose_socket_does_not_come_back_is_reported_and_ended_by_force() {
         &["run", "hello", "--", "/bin/cat"],
     ];
     for said in assert_locked_out(&home, daemon.pid(), &commands) {
-        assert!(said.contains("its socket did not come back within 5 s"), "{said}");
+        assert!(said.contains("its socket did not appear within 5 s"), "{said}");
     }
     let said = stop_by_force(&home, daemon);
-    assert!(said.contains("what was acknowledged is in the journal"), "{said}");
+    assert!(said.contains("acknowledged events are in the journal"), "{said}");
     assert!(home.socket().is_dir());
 }

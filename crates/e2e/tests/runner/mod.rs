@@ -80,7 +80,7 @@ fn a_turn_that_is_cancelled_ends_and_the_same_process_goes_on() {
     talk.hear("slow 1 ", 1);
     talk.interrupt();
     talk.hear("slow 1 \n\n", 1);
-    talk.hear_aside("error: the turn was cancelled");
+    talk.hear_aside("error: the turn was canceled");
     assert_eq!(talk.turn("pid"), first);
     let ended = talk.finish();
     assert_eq!(ended.code, Some(130), "{}", ended.stderr);
@@ -96,7 +96,7 @@ fn a_cancel_on_stdin_does_the_same() {
     talk.hear("slow 1 ", 1);
     talk.say(r#"{"type":"cancel"}"#);
     talk.hear("slow 1 \n\n", 1);
-    talk.hear_aside("error: the turn was cancelled");
+    talk.hear_aside("error: the turn was canceled");
     assert_eq!(talk.turn(r#"{"prompt":"pid"}"#), first);
     assert_eq!(talk.finish().code, Some(130));
 }
@@ -173,8 +173,7 @@ fn an_agent_that_does_not_start_is_given_up_and_leaves_nothing_behind() {
             let args = [&["--start-timeout", "1", "hello"][..], alone].concat();
             let ended = Talk::start(&home, &args, &["--silent", silent]).wait();
             assert_eq!(ended.code, Some(3), "{}", ended.stderr);
-            let told =
-                ["did not start within 1 s", waited, "hint: give it more time with `--start"];
+            let told = ["did not start within 1 s", waited, "hint: allow more time with `--start"];
             assert!(told.iter().all(|it| ended.stderr.contains(it)), "{}", ended.stderr);
             wait_for("the agent to go", Duration::from_secs(20), || {
                 home.alive(&[daemon.pid()]).is_empty().then_some(())

@@ -8,8 +8,10 @@ mod rest;
 mod walls;
 mod warning;
 
-use crate::sdk::free_port;
-use jackfield_e2e::{Client, Daemon, Home, http::Web};
+use jackfield_e2e::{
+    Client, Daemon, Home,
+    http::{Web, listening_address},
+};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
@@ -51,11 +53,10 @@ impl Town {
         configure(&home);
         let tokens = BTreeMap::from(["acme", "other"].map(|it| (it, token(&home, it))));
         let file = write_tenants(&home, &tokens, more);
-        let tcp = free_port();
-        let listen = ["--listen", &format!("tcp://{tcp}"), "--listen", "http://127.0.0.1:0"];
+        let listen = ["--listen", "tcp://127.0.0.1:0", "--listen", "http://127.0.0.1:0"];
         let tenants = ["--tenants", file.to_str().unwrap()];
         let daemon = home.serve(&[&listen[..], &tenants[..]].concat());
-        let web = Web::of(&home);
+        let (tcp, web) = (listening_address(&home, "tcp"), Web::of(&home));
         Town { daemon, tcp, web, tokens, home }
     }
 

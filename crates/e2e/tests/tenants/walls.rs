@@ -136,6 +136,6 @@ fn a_token_counts_from_the_moment_it_is_in_the_file_until_it_is_taken_out() {
     // A file that is broken changes nothing.
     std::fs::write(town.home.path().join("tenants.toml"), "[acme\n").unwrap();
     assert!(!lets_in(&old) && lets_in(&new));
-    assert!(town.home.said().contains("the tenants file cannot be used"), "{}", town.home.said());
+    assert!(town.home.said().contains("invalid tenants file"), "{}", town.home.said());
     town.finish();
 }

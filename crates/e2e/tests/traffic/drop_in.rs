@@ -2,7 +2,7 @@
 
 use super::bus::Bus;
 use jackfield_e2e::{Home, home::binary};
-use jackfield_test_support::{bench_worker::string, line_client::To};
+use jackfield_test_support::{bench_worker::string, line_client::MessageTarget};
 use serde_json::Value;
 use std::{
     fs,
@@ -74,7 +74,7 @@ fn ask(bus: &Bus, pool: &Value, file: &str) {
     let id = pool["id"].as_str().unwrap();
     let mut client = bus.dial();
     for session in 0..2 * pool["instances"].as_u64().unwrap() {
-        let to = To::in_pool(id, format!("{id}-{session}"));
+        let to = MessageTarget::in_pool(id, format!("{id}-{session}"));
         client.send(to.request(session, "echo", "").as_bytes()).unwrap();
         let mut line = client.line().unwrap().to_vec();
         // `cat` asks us what we asked it; our answer comes back as its own.

@@ -2,8 +2,8 @@
 
 use super::bus::Bus;
 use jackfield_test_support::{
-    flood::Flood,
-    line_client::{LineClient, To},
+    flood::BusFlood,
+    line_client::{LineClient, MessageTarget},
 };
 use std::{io, thread};
 
@@ -22,11 +22,13 @@ fn a_flood_does_not_slow_down_another_session() {
     let limits = serde_json::json!({});
     let bus = Bus::of_pools(&[("quiet", 1), ("loud", 2)], &limits);
     let mut quiet = bus.dial();
-    let flood = Flood::default();
+    let flood = BusFlood::default();
     let (one, other) = (bus.dial(), bus.dial());
     let passed = thread::scope(|scope| {
-        let worker = scope.spawn(|| flood.by_worker(one, &To::in_pool("loud", "a")).unwrap());
-        let client = scope.spawn(|| flood.by_client(other, &To::in_pool("loud", "b")).unwrap());
+        let worker =
+            scope.spawn(|| flood.by_worker(one, &MessageTarget::in_pool("loud", "a")).unwrap());
+        let client =
+            scope.spawn(|| flood.by_client(other, &MessageTarget::in_pool("loud", "b")).unwrap());
         let passed = best(&flood, &mut quiet);
         // Whatever came of it: nobody joins a flood that goes on.
         flood.stop();
@@ -43,8 +45,8 @@ fn a_flood_does_not_slow_down_another_session() {
 
 /// What came through beside all but one in a hundred pings, in the best of some windows; one that is
 /// good enough is enough.
-fn best(flood: &Flood, client: &mut LineClient) -> io::Result<u64> {
-    let to = To::in_pool("quiet", "q");
+fn best(flood: &BusFlood, client: &mut LineClient) -> io::Result<u64> {
+    let to = MessageTarget::in_pool("quiet", "q");
     let mut best = u64::MAX;
     for _ in 0..WINDOWS {
         let pings = flood.pings(client, &to, PINGS)?;

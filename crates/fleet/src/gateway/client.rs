@@ -1,8 +1,9 @@
-//! Clients: what they say, and what is left to do when they go.
+//! Frames from clients, and the cleanup when a client disconnects.
 
 use super::{
-    Gateway, GatewayNote, GatewayOutput, HostConnectionId, HostId, ask::Asked,
-    config::KEPT_BYTES_MIN, merge::MergedRequest, opening::Opening, session::Use,
+    Gateway, GatewayNote, GatewayOutput, HostConnectionId, HostId, config::RETAINED_BYTES_MIN,
+    forwarded_request::ForwardedRequest, handshake::Handshake, merge::MergedRequest,
+    session::ClientSession,
 };
 use jackfield_hub::{ConnId, SessionId, Tenant, Time};
 use jackfield_protocol::{
@@ -16,146 +17,151 @@ use std::{
 
 #[derive(Debug, Default)]
 pub(super) struct Client {
-    /// Whose client it is, and how that is said on its host connections; nobody's is the operator's.
+    /// The tenant, and the frame that binds each host connection to it; `None` is the operator.
     pub(super) tenant: Option<(Arc<Tenant>, Frame)>,
-    /// What it asked and waits for, by its own id.
-    pub(super) requests: BTreeMap<Box<str>, Open>,
-    pub(super) sessions: BTreeMap<SessionId, Use>,
-    /// One for each host.
+    /// Requests of the client without a response, by the client's id.
+    pub(super) requests: BTreeMap<Box<str>, PendingRequest>,
+    pub(super) sessions: BTreeMap<SessionId, ClientSession>,
+    /// One connection per host.
     pub(super) host_conns: BTreeMap<HostId, HostConnectionId>,
-    /// Where goes what is about no session.
-    pub(super) home: Option<HostConnectionId>,
-    pub(super) opening: Opening,
-    /// Requests that wait for a host that may have them, and since when.
+    /// Receives messages that concern no session.
+    pub(super) default_host_conn: Option<HostConnectionId>,
+    pub(super) handshake: Handshake,
+    /// Requests that wait for an eligible host, and since when.
     pub(super) unplaced: VecDeque<(Box<str>, Time)>,
-    /// What hosts asked it, by our id.
-    pub(super) asked: BTreeMap<u64, Asked>,
-    pub(super) next_ask: u64,
-    /// Bytes handed to it and not yet written.
+    /// Requests from hosts that the client has not answered, by the gateway's id.
+    pub(super) forwarded: BTreeMap<u64, ForwardedRequest>,
+    pub(super) next_forwarded_id: u64,
+    /// Bytes that were sent to the client and are not yet written.
     pub(super) unwritten: usize,
-    /// Bytes of it that its host connections have not taken.
-    pub(super) untaken: usize,
-    /// Bytes of its open requests, and of what waits for a session.
-    pub(super) kept: usize,
-    /// Its reading is paused.
+    /// Bytes of the client that are not yet written to hosts.
+    pub(super) unwritten_to_hosts: usize,
+    /// Bytes of its pending requests and of messages that wait for a session.
+    pub(super) retained_bytes: usize,
+    /// Its socket is not read at the moment.
     pub(super) paused: bool,
-    /// Will say nothing more.
+    /// It has closed its sending side.
     pub(super) finished: bool,
-    /// Was hung up on: what it says now is not heard.
+    /// The gateway is closing it; further frames are ignored.
     pub(super) closing: bool,
-    /// Messages that went nowhere.
+    /// Number of messages that could not be routed.
     unrouted: u64,
 }
 
-/// A request without an answer. It is kept whole, to be sent again when its host is lost.
+/// A request without a response. The frame is retained, to be sent again when its host is lost.
 #[derive(Debug)]
-pub(super) struct Open {
+pub(super) struct PendingRequest {
     pub(super) frame: Frame,
-    pub(super) to: To,
-    /// Which came first.
+    pub(super) target: RequestTarget,
+    /// The order of arrival.
     pub(super) order: u64,
-    /// By which host connection, and under which id of ours.
+    /// The connection it was sent on, and the gateway's id for it.
     pub(super) sent: Option<(HostConnectionId, u64)>,
-    /// How often a host would not have it.
-    pub(super) bounces: u32,
-    /// The client wants it no more, and whoever gets it is told so.
+    /// How often a host refused it.
+    pub(super) refusals: u32,
+    /// The client cancelled it; the next host it is sent to receives a cancellation, too.
     pub(super) cancelled: bool,
-    /// Since when no host that speaks has had it, if one is to be chosen for it.
-    pub(super) lost: Option<Time>,
+    /// Since when it waits for a responsive host, if one is chosen for it.
+    pub(super) waiting_since: Option<Time>,
 }
 
+/// Which host serves a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum To {
+pub(super) enum RequestTarget {
     /// The owner of this session.
     Session(SessionId),
-    /// A host that is chosen for it.
-    New,
-    Home,
-    /// Every host the client has to do with; the answer from home counts.
-    Opening,
-    /// Every host there is.
-    All,
+    /// A host that is chosen for a new session.
+    NewSession,
+    DefaultHost,
+    /// Every host that serves the client; the response of the default host is forwarded.
+    Handshake,
+    /// All hosts.
+    AllHosts,
 }
 
 impl Gateway {
-    pub(super) fn on_opened(&mut self, conn: ConnId) {
+    pub(super) fn on_client_opened(&mut self, conn: ConnId) {
         self.counters.clients_opened += 1;
         let known = self.clients.insert(conn, Client::default());
         assert!(known.is_none(), "a conn id is used once");
-        let open = self.clients.len();
-        if self.config.limits.clients_max < open {
-            let what = format!("{} clients are connected, as many as may be", open - 1);
-            self.say(conn, &Frame::error_for("null", &Fault::Overloaded { what }));
-            self.hang_up(conn);
+        let request = self.clients.len();
+        if self.config.limits.clients_max < request {
+            let what = format!("{} clients are connected, which is the limit", request - 1);
+            self.send_own_frame(conn, &Frame::error_for("null", &Fault::Overloaded { what }));
+            self.close_client(conn);
         } else if self.stopping {
-            self.hang_up(conn);
+            self.close_client(conn);
         }
     }
 
-    pub(super) fn on_client(&mut self, conn: ConnId, frame: &Frame) {
+    pub(super) fn on_client_frame(&mut self, conn: ConnId, frame: &Frame) {
         if self.clients.get(&conn).is_none_or(|it| it.closing) {
             return;
         }
-        self.counters.heard(frame);
+        self.counters.count_received(frame);
         match frame.kind() {
-            Kind::Request => self.on_request(conn, frame),
-            Kind::Notification => self.on_notice(conn, frame),
-            Kind::Response => self.on_client_answers(conn, frame),
+            Kind::Request => self.on_client_request(conn, frame),
+            Kind::Notification => self.on_client_notification(conn, frame),
+            Kind::Response => self.on_client_response(conn, frame),
         }
     }
 
-    /// A line that is no message: it is answered, and the next one is heard.
+    /// Answers a line that is not a JSON-RPC message. The connection stays open.
     pub(super) fn on_invalid_frame(&mut self, conn: ConnId, fault: &Fault) {
         self.counters.refused += 1;
-        self.say(conn, &Frame::error_for(fault.request_id(), fault));
+        self.send_own_frame(conn, &Frame::error_for(fault.request_id(), fault));
     }
 
-    fn on_request(&mut self, conn: ConnId, frame: &Frame) {
+    fn on_client_request(&mut self, conn: ConnId, frame: &Frame) {
         let id = frame.id().expect("a request has an id");
-        if let Err(fault) = self.may_ask(conn, frame) {
-            // Not `fail`: that would end the open request of the same id.
-            self.say(conn, &Frame::error_for(id, &fault));
-            return self.unrouted(conn, frame, &fault);
+        if let Err(fault) = self.check_request(conn, frame) {
+            // Not `send_error`: that would end the pending request with the same id.
+            self.send_own_frame(conn, &Frame::error_for(id, &fault));
+            return self.note_unrouted(conn, frame, &fault);
         }
         let session = frame.session_id().map(|it| SessionId::from(&*it));
         let method = frame.known_method();
         let route = method.map_or(GatewayRoute::Owner, |it| it.row().route);
         match (route, method, session) {
             (GatewayRoute::Opening, Some(Method::ControlConnect), _) => {
-                self.on_opening(conn, frame, Opening::CONNECT);
+                self.on_handshake(conn, frame, Handshake::CONNECT);
             }
-            (GatewayRoute::Opening, _, _) if self.begins(conn) => {
-                self.on_opening(conn, frame, Opening::HELLO);
+            (GatewayRoute::Opening, _, _) if self.is_first_initialize(conn) => {
+                self.on_handshake(conn, frame, Handshake::INITIALIZE);
             }
             (GatewayRoute::AllHosts, Some(method), _) => {
                 let request = MergedRequest::from_method(method);
-                self.ask_all(conn, frame, request.expect("a method for all hosts is merged"));
+                self.send_to_all_hosts(
+                    conn,
+                    frame,
+                    request.expect("a method for all hosts is merged"),
+                );
             }
-            // A client of the fleet has no host to stop, and is no gateway.
+            // A client of a fleet cannot stop a host, and is not a gateway.
             (GatewayRoute::Refused, _, _) => {
                 let method = frame.method().unwrap_or_default().into_owned();
                 let fault = Fault::NotServed { method };
-                self.say(conn, &Frame::error_for(id, &fault));
-                self.unrouted(conn, frame, &fault);
+                self.send_own_frame(conn, &Frame::error_for(id, &fault));
+                self.note_unrouted(conn, frame, &fault);
             }
-            // An import that names a session continues on its host.
+            // An import that names a session continues on the host of this session.
             (GatewayRoute::Placed, Some(Method::ControlImport), Some(session)) => {
-                self.ask_in(conn, &session, frame);
+                self.send_session_request(conn, &session, frame);
             }
             (GatewayRoute::Placed, _, _) => {
-                self.begin(conn, frame.clone(), To::New);
-                self.place(conn, id);
+                self.register_request(conn, frame.clone(), RequestTarget::NewSession);
+                self.place_request(conn, id);
             }
-            (_, _, Some(session)) => self.ask_in(conn, &session, frame),
+            (_, _, Some(session)) => self.send_session_request(conn, &session, frame),
             (_, _, None) => {
-                self.begin(conn, frame.clone(), To::Home);
-                self.place(conn, id);
+                self.register_request(conn, frame.clone(), RequestTarget::DefaultHost);
+                self.place_request(conn, id);
             }
         }
     }
 
-    fn may_ask(&self, conn: ConnId, frame: &Frame) -> Result<(), Fault> {
-        self.may_name(conn, frame)?;
+    fn check_request(&self, conn: ConnId, frame: &Frame) -> Result<(), Fault> {
+        self.check_session_visible(conn, frame)?;
         let (client, limits) = (&self.clients[&conn], &self.config.limits);
         let overloaded = |what: String| Err(Fault::Overloaded { what });
         if limits.pending_max <= client.requests.len() {
@@ -165,138 +171,155 @@ impl Gateway {
             let why = "this id is in use by an open request".to_owned();
             return Err(Fault::InvalidRequest { why });
         }
-        self.check_kept(conn, frame)
+        self.check_retained_bytes(conn, frame)
     }
 
-    /// Whether a frame may be kept until it is answered, or until the owner of its session is known.
-    pub(super) fn check_kept(&self, conn: ConnId, frame: &Frame) -> Result<(), Fault> {
-        let (limits, own) = (&self.config.limits, self.clients[&conn].kept);
+    /// Checks the limits of retained bytes before a frame is retained until it is answered or the
+    /// owner of its session is known.
+    pub(super) fn check_retained_bytes(&self, conn: ConnId, frame: &Frame) -> Result<(), Fault> {
+        let (limits, own) = (&self.config.limits, self.clients[&conn].retained_bytes);
         let wanted = own + frame.bytes().len();
-        if 0 < own && limits.kept_bytes_max < wanted {
-            let what = format!("{own} bytes of this client wait for an answer; wait for one");
+        if 0 < own && limits.retained_bytes_max < wanted {
+            let what = format!("{own} bytes of this client wait for a response; wait for one");
             return Err(Fault::Overloaded { what });
         }
-        if wanted <= KEPT_BYTES_MIN {
+        if wanted <= RETAINED_BYTES_MIN {
             return Ok(());
         }
-        let all: usize = self.clients.values().map(|it| it.kept).sum();
-        if 0 < all && limits.kept_bytes_all_max < all + frame.bytes().len() {
-            let what = format!("{all} bytes of all clients wait for an answer; try again later");
+        let all: usize = self.clients.values().map(|it| it.retained_bytes).sum();
+        if 0 < all && limits.retained_bytes_total_max < all + frame.bytes().len() {
+            let what = format!("{all} bytes of all clients wait for a response; try again later");
             return Err(Fault::Overloaded { what });
         }
         Ok(())
     }
 
-    /// Takes a request in: it is answered from now on, whatever happens.
-    pub(super) fn begin(&mut self, conn: ConnId, frame: Frame, to: To) {
+    /// Registers a request, which from now on gets exactly one response.
+    pub(super) fn register_request(&mut self, conn: ConnId, frame: Frame, target: RequestTarget) {
         let order = self.next_id();
-        let client = self.clients.get_mut(&conn).expect("it spoke");
-        client.kept += frame.bytes().len();
+        let client = self.clients.get_mut(&conn).expect("it sent a frame");
+        client.retained_bytes += frame.bytes().len();
         let id = frame.id().expect("a request has an id").into();
-        let open = Open { frame, to, order, sent: None, bounces: 0, cancelled: false, lost: None };
-        let known = client.requests.insert(id, open);
-        assert!(known.is_none(), "`may_ask` refuses an id that is in use");
+        let request = PendingRequest {
+            frame,
+            target,
+            order,
+            sent: None,
+            refusals: 0,
+            cancelled: false,
+            waiting_since: None,
+        };
+        let known = client.requests.insert(id, request);
+        assert!(known.is_none(), "`check_request` refuses an id that is in use");
     }
 
-    /// Answers a request of a client.
-    pub(super) fn finish(&mut self, conn: ConnId, answer: &Frame, from: Option<HostConnectionId>) {
+    /// Sends the response to a request of a client.
+    pub(super) fn send_response(
+        &mut self,
+        conn: ConnId,
+        answer: &Frame,
+        from: Option<HostConnectionId>,
+    ) {
         let Some(client) = self.clients.get_mut(&conn) else { return };
         let id = answer.id().expect("an answer has an id");
-        let Some(open) = client.requests.remove(id) else { return };
-        client.kept -= open.frame.bytes().len();
-        client.opening.answered(id);
-        self.on_done(conn, &open.frame, answer);
-        self.tell_client(conn, answer.bytes().clone(), from);
-        if let To::Session(session) = open.to {
-            self.leave_if_idle(conn, &session);
+        let Some(request) = client.requests.remove(id) else { return };
+        client.retained_bytes -= request.frame.bytes().len();
+        client.handshake.release_id(id);
+        self.audit_response(conn, &request.frame, answer);
+        self.send_to_client(conn, answer.bytes().clone(), from);
+        if let RequestTarget::Session(session) = request.target {
+            self.remove_unused_session(conn, &session);
         }
-        self.close_finished(conn);
+        self.close_if_finished(conn);
     }
 
-    pub(super) fn fail(&mut self, conn: ConnId, id: &str, fault: &Fault) {
+    pub(super) fn send_error(&mut self, conn: ConnId, id: &str, fault: &Fault) {
         self.counters.refused += 1;
-        self.finish(conn, &Frame::error_for(id, fault), None);
+        self.send_response(conn, &Frame::error_for(id, fault), None);
     }
 
-    fn on_notice(&mut self, conn: ConnId, frame: &Frame) {
-        if let Err(fault) = self.may_name(conn, frame) {
-            return self.unrouted(conn, frame, &fault);
+    fn on_client_notification(&mut self, conn: ConnId, frame: &Frame) {
+        if let Err(fault) = self.check_session_visible(conn, frame) {
+            return self.note_unrouted(conn, frame, &fault);
         }
         match (frame.known_method(), frame.session_id()) {
-            (Some(Method::ControlTenant), _) => self.on_bind(conn, frame),
-            (Some(Method::CancelRequest), _) => self.on_withdrawn(conn, frame),
-            (Some(Method::ControlConnect), _) => self.on_opening(conn, frame, Opening::CONNECT),
+            (Some(Method::ControlTenant), _) => self.bind_tenant(conn, frame),
+            (Some(Method::CancelRequest), _) => self.on_client_cancel(conn, frame),
+            (Some(Method::ControlConnect), _) => self.on_handshake(conn, frame, Handshake::CONNECT),
             (Some(Method::ControlRelay), _) => {}
             (method, Some(session)) => {
                 let session = SessionId::from(&*session);
                 if method == Some(Method::SessionCancel) {
-                    self.cancel_prompts(conn, &session);
+                    self.mark_prompts_cancelled(conn, &session);
                 }
-                self.notify_in(conn, &session, frame);
+                self.send_session_notification(conn, &session, frame);
             }
             (_, None) => {
-                let Some(host_conn) = self.clients[&conn].home else {
-                    let why = "say `initialize` first".to_owned();
-                    return self.unrouted(conn, frame, &Fault::NoHost { why });
+                let Some(host_conn) = self.clients[&conn].default_host_conn else {
+                    let why = "send `initialize` first".to_owned();
+                    return self.note_unrouted(conn, frame, &Fault::NoHost { why });
                 };
                 self.send_to_host(host_conn, frame.bytes().clone());
             }
         }
     }
 
-    /// A client withdraws a request of its own: hop by hop, so the id is translated.
-    fn on_withdrawn(&mut self, conn: ConnId, frame: &Frame) {
-        let client = self.clients.get_mut(&conn).expect("it spoke");
-        let Some((id, open)) = frame.request_id().and_then(|id| client.requests.get_key_value(id))
+    /// The client cancels its own request. The id is translated.
+    fn on_client_cancel(&mut self, conn: ConnId, frame: &Frame) {
+        let client = self.clients.get_mut(&conn).expect("it sent a frame");
+        let Some((id, request)) =
+            frame.request_id().and_then(|id| client.requests.get_key_value(id))
         else {
-            // It was answered in the meantime.
+            // The response was already sent.
             return;
         };
-        let (id, sent, to_all) = (id.clone(), open.sent, open.to == To::All);
+        let (id, sent, is_for_all_hosts) =
+            (id.clone(), request.sent, request.target == RequestTarget::AllHosts);
         match sent {
-            Some((host_conn, ours)) => {
+            Some((host_conn, host_request_id)) => {
                 client.requests.get_mut(&id).expect("found above").cancelled = true;
-                self.withdraw_from(host_conn, ours);
+                self.cancel_request(host_conn, host_request_id);
             }
-            // Nobody has got it: there is nothing to undo.
-            None if !to_all => self.fail(conn, &id, &Fault::Cancelled),
+            // It was not sent to any host, so there is nothing to cancel there.
+            None if !is_for_all_hosts => self.send_error(conn, &id, &Fault::Cancelled),
             None => {}
         }
     }
 
-    /// Told now and then: a client that goes on for ever must not fill the log.
-    pub(super) fn unrouted(&mut self, conn: ConnId, frame: &Frame, fault: &Fault) {
+    /// Logged at powers of two, so that one client cannot fill the log.
+    pub(super) fn note_unrouted(&mut self, conn: ConnId, frame: &Frame, fault: &Fault) {
         self.counters.refused += 1;
         let Some(client) = self.clients.get_mut(&conn) else { return };
         client.unrouted += 1;
         if client.unrouted.is_power_of_two() {
             let method = frame.method().unwrap_or_default().into_owned();
-            self.note(GatewayNote::Unrouted { conn, method, why: fault.to_string() });
+            self.note(GatewayNote::Unrouted { conn, method, reason: fault.to_string() });
         }
     }
 
-    /// It has closed its side: it is served until it has its answers, and can answer nothing.
-    pub(super) fn on_finished(&mut self, conn: ConnId) {
+    /// The client has closed its sending side: it still gets its responses, but cannot answer
+    /// requests.
+    pub(super) fn on_client_finished(&mut self, conn: ConnId) {
         let Some(client) = self.clients.get_mut(&conn) else { return };
         client.finished = true;
-        self.refuse_passing(conn);
-        self.close_finished(conn);
+        self.refuse_exclusive(conn);
+        self.close_if_finished(conn);
     }
 
-    /// Hangs up on a client that has said everything and heard everything.
-    fn close_finished(&mut self, conn: ConnId) {
+    /// Closes a client that has closed its sending side and has all its responses.
+    fn close_if_finished(&mut self, conn: ConnId) {
         let Some(client) = self.clients.get(&conn) else { return };
         if client.finished && client.requests.is_empty() {
-            self.hang_up(conn);
+            self.close_client(conn);
         }
     }
 
-    pub(super) fn hang_up(&mut self, conn: ConnId) {
+    pub(super) fn close_client(&mut self, conn: ConnId) {
         let client = self.clients.get_mut(&conn).expect("the caller found it");
         if !client.closing {
             client.closing = true;
             self.outputs.push_back(GatewayOutput::CloseClient { conn });
-            self.drop_host_conns(conn);
+            self.close_host_conns(conn);
         }
     }
 
@@ -305,9 +328,9 @@ impl Gateway {
             return;
         }
         self.counters.clients_closed += 1;
-        self.drop_host_conns(conn);
+        self.close_host_conns(conn);
         self.clients.remove(&conn);
         self.merges.retain(|_, it| it.conn != conn);
-        self.stop_if_left();
+        self.finish_stop();
     }
 }

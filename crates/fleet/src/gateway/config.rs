@@ -1,4 +1,4 @@
-//! What a gateway is told: its hosts, its bounds, and what its keys are made of.
+//! Configuration of the gateway: the hosts and the limits.
 
 use jackfield_events::{AgentName, TenantName};
 use std::{
@@ -8,81 +8,85 @@ use std::{
 };
 
 pub use jackfield_events::HostId;
+
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct GatewayConfig {
-    /// Drawn once for each gateway that is made: no two give the same keys to prompts.
+    /// Random for each gateway process, so that no two gateways create the same prompt keys.
     pub seed: u64,
-    /// The agent of sessions that name none.
+    /// The agent of sessions that do not name one.
     pub agent: Option<AgentName>,
     pub limits: GatewayLimits,
 }
 
-/// A daemon that runs agents, as the fleet knows it now.
+/// A daemon that runs agents, as the fleet last reported it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {
     pub name: HostId,
-    /// Another number is another life of it: whoever was connected to the one before is not any more.
+    /// Changes when the host restarts; connections to an earlier incarnation are lost.
     pub incarnation: u64,
-    /// Each `key=value`. The gateway itself adds `host=NAME`.
+    /// Each is `key=value`. The gateway itself adds `host=NAME`.
     pub labels: BTreeSet<Arc<str>>,
-    /// Directories that are the same on every host that names them.
+    /// Directories that have the same content on every host that lists them.
     pub shared: Vec<PathBuf>,
-    /// The agents it can start, and how many more of each.
+    /// The agents it can start, and how many more processes of each.
     pub agents: BTreeMap<AgentName, usize>,
-    /// Processes that it may still start, of whatever agent; without a number there is no bound.
+    /// Processes that it may still start, of any agent; `None` means unlimited.
     pub free: Option<usize>,
-    /// Its sessions and live agents: new sessions go where there are fewest.
+    /// Its sessions and live agents. New sessions go to the host with the lowest load.
     pub load: usize,
     /// Its sessions alone.
     pub sessions: usize,
-    /// Gets nothing new.
+    /// It gets no new sessions.
     pub draining: bool,
-    /// Sessions that are awake there, by tenant.
+    /// Awake sessions, by tenant.
     pub tenants: BTreeMap<TenantName, usize>,
 }
 
-/// Every bound. What is over one is told, never dropped in silence.
+/// All limits. Whatever exceeds one is refused with an error, never dropped silently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GatewayLimits {
     pub clients_max: usize,
-    /// Bytes handed to a client and not yet written. Above it, its host connections are not read.
+    /// Bytes that were sent to a client and are not yet written. Above it, the client's host
+    /// connections are not read.
     pub outbox_bytes_max: usize,
-    /// Bytes of one client that hosts have not taken. Above it, the client is not read.
-    pub untaken_bytes_max: usize,
-    /// Requests one client may have open.
+    /// Bytes of one client that are not yet written to hosts. Above it, the client is not read.
+    pub unsent_bytes_max: usize,
+    /// Pending requests of one client.
     pub pending_max: usize,
-    /// Bytes of them: they are kept, to be sent again when a host is lost.
-    pub kept_bytes_max: usize,
-    /// The same of all clients; each may have `KEPT_BYTES_MIN` in any case.
-    pub kept_bytes_all_max: usize,
-    /// Frames of one client that wait for the owner of one session.
+    /// Bytes of pending requests of one client, which are retained to be sent again when a host is
+    /// lost.
+    pub retained_bytes_max: usize,
+    /// Bytes of pending requests of all clients; each client may have `RETAINED_BYTES_MIN` in any
+    /// case.
+    pub retained_bytes_total_max: usize,
+    /// Messages of one client that wait for the owner of one session.
     pub waiting_max: usize,
-    /// What waits for a host has so long.
-    pub lost_ms: u64,
-    /// What every host is asked, each has so long to answer.
+    /// How long a message waits for a host.
+    pub owner_wait_ms: u64,
+    /// How long hosts may take to answer a request to all hosts.
     pub merge_ms: u64,
-    /// The pause before a search that failed is tried again.
+    /// The delay before a failed search is repeated.
     pub retry_ms: u64,
 }
 
-/// Bytes of open requests that a client may have whatever the others have.
-pub(super) const KEPT_BYTES_MIN: usize = 64 << 10;
+/// Bytes of pending requests that each client may have, regardless of the other clients.
+pub(super) const RETAINED_BYTES_MIN: usize = 64 << 10;
 
 impl Default for GatewayLimits {
     fn default() -> GatewayLimits {
         GatewayLimits {
-            // Below the descriptors most systems give a process that asks for more.
+            // Below the file descriptor limit of most systems.
             clients_max: 10_000,
             outbox_bytes_max: 4 << 20,
-            untaken_bytes_max: 128 << 10,
-            // As a hub has it: an editor has a handful.
+            unsent_bytes_max: 128 << 10,
+            // The limit of a hub. An editor has a handful.
             pending_max: 1024,
-            // Two of the longest frames there are.
-            kept_bytes_max: 32 << 20,
-            kept_bytes_all_max: 96 << 20,
+            // Two frames of the maximum length.
+            retained_bytes_max: 32 << 20,
+            retained_bytes_total_max: 96 << 20,
             waiting_max: 256,
-            // A lease runs out in ten seconds, and another host has the session a moment later.
-            lost_ms: 30_000,
+            // A lease expires after ten seconds, and another host adopts the session shortly after.
+            owner_wait_ms: 30_000,
             merge_ms: 5_000,
             retry_ms: 250,
         }

@@ -1,5 +1,6 @@
-//! Who waits for whom. A client that does not read is not read, and neither are its host connections; a host that
-//! does not read slows those who speak to it. Host connections have one client each, so nobody else waits.
+//! Flow control. A client that does not read is not read, and neither are its host connections. A
+//! host that does not read slows its clients. Each host connection has one client, so no other
+//! client is affected.
 
 use super::{Gateway, GatewayOutput, HostConnectionId};
 use bytes::Bytes;
@@ -7,30 +8,30 @@ use jackfield_hub::ConnId;
 use jackfield_protocol::{Frame, is_planted};
 
 impl Gateway {
-    /// Something of our own.
-    pub(super) fn say(&mut self, conn: ConnId, frame: &Frame) {
-        self.tell_client(conn, frame.bytes().clone(), None);
+    /// Sends a frame that the gateway created.
+    pub(super) fn send_own_frame(&mut self, conn: ConnId, frame: &Frame) {
+        self.send_to_client(conn, frame.bytes().clone(), None);
     }
 
-    pub(super) fn tell_client(
+    pub(super) fn send_to_client(
         &mut self,
         conn: ConnId,
         text: Bytes,
         from: Option<HostConnectionId>,
     ) {
         let Some(client) = self.clients.get_mut(&conn).filter(|it| !it.closing) else { return };
-        self.counters.sent(text.len());
+        self.counters.count_sent(text.len());
         client.unwritten += text.len();
-        let over = self.config.limits.outbox_bytes_max < client.unwritten;
-        self.outputs.push_back(GatewayOutput::ToClient { conn, text });
-        if over
+        let is_over = self.config.limits.outbox_bytes_max < client.unwritten;
+        self.outputs.push_back(GatewayOutput::SendToClient { conn, text });
+        if is_over
             && let Some(host_conn) = from
             && let Some(it) = self.host_conns.get_mut(&host_conn).filter(|it| !it.paused)
         {
             it.paused = true;
             self.outputs.push_back(GatewayOutput::PauseHostConnection { host_conn });
         }
-        self.pace(conn);
+        self.update_client_pause(conn);
     }
 
     pub(super) fn on_client_wrote(&mut self, conn: ConnId, bytes: usize) {
@@ -46,40 +47,43 @@ impl Gateway {
             }
         }
         self.resume_readings(conn);
-        self.pace(conn);
+        self.update_client_pause(conn);
     }
 
     pub(super) fn send_to_host(&mut self, host_conn: HostConnectionId, text: Bytes) {
         let Some(it) = self.host_conns.get_mut(&host_conn) else { return };
-        self.counters.sent(text.len());
+        self.counters.count_sent(text.len());
         it.unwritten += text.len();
         let conn = it.conn;
         let client = self.clients.get_mut(&conn).expect("a host connection has a client");
-        client.untaken += text.len();
-        self.outputs.push_back(GatewayOutput::ToHost { host_conn, text });
-        self.pace(conn);
+        client.unwritten_to_hosts += text.len();
+        self.outputs.push_back(GatewayOutput::SendToHost { host_conn, text });
+        self.update_client_pause(conn);
     }
 
     pub(super) fn on_host_conn_wrote(&mut self, host_conn: HostConnectionId, bytes: usize) {
         let Some(it) = self.host_conns.get_mut(&host_conn) else { return };
-        let taken = bytes.min(it.unwritten);
-        it.unwritten -= taken;
+        let written = bytes.min(it.unwritten);
+        it.unwritten -= written;
         let conn = it.conn;
-        self.clients.get_mut(&conn).expect("a host connection has a client").untaken -= taken;
-        self.pace(conn);
+        self.clients.get_mut(&conn).expect("a host connection has a client").unwritten_to_hosts -=
+            written;
+        self.update_client_pause(conn);
     }
 
-    /// Whether this client is read, by what it has not taken and what was not taken of it.
-    pub(super) fn pace(&mut self, conn: ConnId) {
-        let (half, most) =
-            (self.config.limits.outbox_bytes_max / 2, self.config.limits.untaken_bytes_max);
+    /// Pauses or resumes reading the client, by the bytes that are not yet written to it and to its
+    /// hosts.
+    pub(super) fn update_client_pause(&mut self, conn: ConnId) {
+        let (outbox_threshold, unsent_max) =
+            (self.config.limits.outbox_bytes_max / 2, self.config.limits.unsent_bytes_max);
         let Some(client) = self.clients.get_mut(&conn) else { return };
-        let over = half < client.unwritten || most < client.untaken;
-        let eased = client.unwritten <= half / 2 && client.untaken <= most / 2;
-        if !client.paused && over {
+        let is_over = outbox_threshold < client.unwritten || unsent_max < client.unwritten_to_hosts;
+        let is_low =
+            client.unwritten <= outbox_threshold / 2 && client.unwritten_to_hosts <= unsent_max / 2;
+        if !client.paused && is_over {
             client.paused = true;
             self.outputs.push_back(GatewayOutput::PauseClient { conn });
-        } else if client.paused && eased {
+        } else if client.paused && is_low {
             client.paused = false;
             self.outputs.push_back(GatewayOutput::ResumeClient { conn });
         }

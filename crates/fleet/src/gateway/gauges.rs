@@ -1,9 +1,9 @@
-//! What can be counted, for whoever shows it to people.
+//! Counters and gauges for metrics.
 
 use super::Gateway;
 use jackfield_protocol::Frame;
 
-/// Since the start.
+/// Counters since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct GatewayCounters {
     pub messages_in: u64,
@@ -13,47 +13,47 @@ pub struct GatewayCounters {
     pub clients_opened: u64,
     pub clients_closed: u64,
     pub host_connections_opened: u64,
-    /// Host connections that ended while a client had them.
+    /// Host connections that ended while their client was connected.
     pub host_connections_lost: u64,
-    /// Sessions of clients that were taken to another owner, or to the same one again.
+    /// How often the owner of a client's session was lost and searched again.
     pub moves: u64,
-    /// Requests that were sent again after a loss.
+    /// Requests that were sent again after a lost connection.
     pub resent: u64,
-    /// Messages of clients that were answered with a fault of ours, or had nowhere to go.
+    /// Client messages that were answered with an error of the gateway or could not be routed.
     pub refused: u64,
-    /// Frames of hosts that the client had heard before.
+    /// Host frames that the client had already received.
     pub repeated: u64,
-    /// Frames of hosts that nobody waits for any more.
+    /// Host frames that no longer have a recipient.
     pub stray: u64,
 }
 
 impl GatewayCounters {
-    pub(super) fn heard(&mut self, frame: &Frame) {
+    pub(super) fn count_received(&mut self, frame: &Frame) {
         self.messages_in += 1;
         self.bytes_in += frame.bytes().len() as u64;
     }
 
-    pub(super) fn sent(&mut self, bytes: usize) {
+    pub(super) fn count_sent(&mut self, bytes: usize) {
         self.messages_out += 1;
         self.bytes_out += bytes as u64;
     }
 }
 
-/// As it is now.
+/// Current values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct GatewayGauges {
     pub counters: GatewayCounters,
     pub clients: usize,
     pub host_conns: usize,
     pub hosts: usize,
-    /// Sessions that clients use, once for each client.
+    /// Sessions in use, counted once per client.
     pub sessions: usize,
-    /// Requests without an answer.
+    /// Requests without a response.
     pub pending: usize,
-    /// Sessions whose owner is looked for.
+    /// Sessions whose owner is being searched.
     pub searches: usize,
-    /// Bytes that are kept to be sent again, and bytes that were handed out and not written.
-    pub kept_bytes: usize,
+    /// Bytes that are retained to be sent again, and bytes that were sent and are not yet written.
+    pub retained_bytes: usize,
     pub unwritten_bytes: usize,
 }
 
@@ -70,7 +70,7 @@ impl Gateway {
             sessions: clients().map(|it| it.sessions.len()).sum(),
             pending: clients().map(|it| it.requests.len()).sum(),
             searches: self.searches.len(),
-            kept_bytes: clients().map(|it| it.kept).sum(),
+            retained_bytes: clients().map(|it| it.retained_bytes).sum(),
             unwritten_bytes: to_clients + to_host_conns,
         }
     }

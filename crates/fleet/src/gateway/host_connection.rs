@@ -1,10 +1,10 @@
-//! Host connections: what hosts say by them, and what is to be done when one ends.
+//! Frames from hosts, and what happens when a host connection ends.
 
 use super::{
     Gateway, GatewayNote, GatewayOutput, HostConnectionId, HostId,
-    client::To,
-    heard::{head_of, seq_of},
-    opening::Introduced,
+    client::RequestTarget,
+    handshake::HandshakeProgress,
+    replay_position::{event_seq, log_head},
 };
 use bytes::Bytes;
 use jackfield_hub::{ConnId, SessionId, cancel_notice};
@@ -16,45 +16,45 @@ use std::collections::BTreeMap;
 pub(super) struct HostConnection {
     pub(super) conn: ConnId,
     pub(super) host: HostId,
-    /// Of the host, as it was known when the host connection was opened.
+    /// The incarnation of the host when the connection was opened.
     pub(super) incarnation: Option<u64>,
-    pub(super) introduced: Introduced,
-    /// What it owes an answer to, by our id.
-    pub(super) calls: BTreeMap<u64, Call>,
-    /// Bytes handed to it and not yet written.
+    pub(super) handshake: HandshakeProgress,
+    /// Requests that the host has not answered, by the gateway's id.
+    pub(super) sent_requests: BTreeMap<u64, SentRequest>,
+    /// Bytes that were sent on it and are not yet written.
     pub(super) unwritten: usize,
-    /// Its reading is paused.
+    /// It is not read at the moment.
     pub(super) paused: bool,
-    /// It has said something.
-    spoke: bool,
+    /// The host has sent at least one frame on it.
+    has_received: bool,
 }
 
-/// What an answer is to.
+/// What a response from a host belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Call {
-    /// A request of the client, by its own id.
+pub(super) enum SentRequest {
+    /// A request of the client, by the client's id.
     Client(Box<str>),
-    /// What the client began with, which is said on every host connection.
-    Opening(usize),
-    /// The client hears a session by this host connection from now on.
+    /// A handshake frame, which is sent on every host connection.
+    Handshake(usize),
+    /// The gateway attached the client to this session.
     Attach(SessionId),
-    /// What every host was asked.
+    /// A request to all hosts.
     Merge(u64),
 }
 
-/// A host connection that is gone.
-struct Lost<'a> {
+/// A host connection that ended.
+struct LostConnection<'a> {
     host_conn: HostConnectionId,
     host: &'a HostId,
     why: &'a str,
-    spoke: bool,
+    has_received: bool,
 }
 
-/// A host that is stopping is asked again this often at the most, a pause each.
-const BOUNCES_MAX: u32 = 100;
+/// How often a request is sent again that a stopping host refused, each time after a delay.
+const REFUSALS_MAX: u32 = 100;
 
 impl Gateway {
-    /// The client's host connection to this host; it is opened if there is none.
+    /// The client's connection to this host; opens one if there is none.
     pub(super) fn host_conn_to(&mut self, conn: ConnId, host: &HostId) -> HostConnectionId {
         let client = self.clients.get_mut(&conn).expect("the caller found it");
         if let Some(host_conn) = client.host_conns.get(host) {
@@ -67,11 +67,11 @@ impl Gateway {
             conn,
             host: host.clone(),
             incarnation: self.hosts.get(host).map(|it| it.incarnation),
-            introduced: Introduced::default(),
-            calls: BTreeMap::new(),
+            handshake: HandshakeProgress::default(),
+            sent_requests: BTreeMap::new(),
             unwritten: 0,
             paused: false,
-            spoke: false,
+            has_received: false,
         };
         self.host_conns.insert(host_conn, it);
         self.outputs.push_back(GatewayOutput::OpenHostConnection { host_conn, host: host.clone() });
@@ -93,125 +93,141 @@ impl Gateway {
         self.note(GatewayNote::HostConnectionOpened { host_conn, host, conn });
     }
 
-    /// A request as this host gets it: under an id of ours.
-    pub(super) fn call(&mut self, host_conn: HostConnectionId, call: Call, frame: &Frame) -> Bytes {
-        let ours = self.next_id();
-        self.host_conns.get_mut(&host_conn).expect("the caller found it").calls.insert(ours, call);
-        frame.with_id(&ours.to_string()).into_bytes()
+    /// Registers a request that is sent to a host, and returns it with an id of the gateway.
+    pub(super) fn add_sent_request(
+        &mut self,
+        host_conn: HostConnectionId,
+        request: SentRequest,
+        frame: &Frame,
+    ) -> Bytes {
+        let host_request_id = self.next_id();
+        self.host_conns
+            .get_mut(&host_conn)
+            .expect("the caller found it")
+            .sent_requests
+            .insert(host_request_id, request);
+        frame.with_id(&host_request_id.to_string()).into_bytes()
     }
 
-    /// Sends a request of a client by this host connection, for the first time or again.
-    pub(super) fn send(&mut self, conn: ConnId, id: &str, host_conn: HostConnectionId) {
-        let ours = self.next_id();
+    /// Sends a request of a client on this connection, for the first time or again.
+    pub(super) fn send_request(&mut self, conn: ConnId, id: &str, host_conn: HostConnectionId) {
+        let host_request_id = self.next_id();
         let client = self.clients.get_mut(&conn).expect("the caller found it");
-        let open = client.requests.get_mut(id).expect("the caller found it");
-        open.sent = Some((host_conn, ours));
-        let text = open.frame.with_id(&ours.to_string()).into_bytes();
-        let cancelled = open.cancelled;
+        let request = client.requests.get_mut(id).expect("the caller found it");
+        request.sent = Some((host_conn, host_request_id));
+        let text = request.frame.with_id(&host_request_id.to_string()).into_bytes();
+        let cancelled = request.cancelled;
         let it = self.host_conns.get_mut(&host_conn).expect("the caller found it");
-        it.calls.insert(ours, Call::Client(id.into()));
+        it.sent_requests.insert(host_request_id, SentRequest::Client(id.into()));
         self.send_to_host(host_conn, text);
         if cancelled {
-            self.withdraw_from(host_conn, ours);
+            self.cancel_request(host_conn, host_request_id);
         }
     }
 
-    pub(super) fn withdraw_from(&mut self, host_conn: HostConnectionId, ours: u64) {
-        self.send_to_host(host_conn, cancel_notice(ours));
+    pub(super) fn cancel_request(&mut self, host_conn: HostConnectionId, host_request_id: u64) {
+        self.send_to_host(host_conn, cancel_notice(host_request_id));
     }
 
-    pub(super) fn on_host_conn(&mut self, host_conn: HostConnectionId, frame: &Frame) {
+    pub(super) fn on_host_frame(&mut self, host_conn: HostConnectionId, frame: &Frame) {
         let Some(it) = self.host_conns.get_mut(&host_conn) else {
             self.counters.stray += 1;
             return;
         };
-        it.spoke = true;
-        self.doubted.remove(&it.host);
-        self.counters.heard(frame);
+        it.has_received = true;
+        self.suspect_hosts.remove(&it.host);
+        self.counters.count_received(frame);
         match frame.kind() {
-            Kind::Response => self.on_host_conn_answers(host_conn, frame),
-            Kind::Notification => self.on_news(host_conn, frame),
-            Kind::Request => self.ask_client(host_conn, frame),
+            Kind::Response => self.on_host_response(host_conn, frame),
+            Kind::Notification => self.on_host_notification(host_conn, frame),
+            Kind::Request => self.forward_request(host_conn, frame),
         }
     }
 
-    fn on_host_conn_answers(&mut self, host_conn: HostConnectionId, frame: &Frame) {
-        let it = self.host_conns.get_mut(&host_conn).expect("it spoke");
-        let ours = frame.id().and_then(|it| it.parse::<u64>().ok());
-        match ours.and_then(|ours| it.calls.remove(&ours)) {
-            Some(Call::Client(id)) => self.on_answer(host_conn, &id, frame),
-            Some(Call::Opening(which)) => self.on_introduced(host_conn, which, frame),
-            Some(Call::Attach(session)) => self.on_reattached(host_conn, &session, frame),
-            Some(Call::Merge(token)) => self.on_merged(token, host_conn, frame),
-            // To what was asked before a loss, and has been asked again since.
+    fn on_host_response(&mut self, host_conn: HostConnectionId, frame: &Frame) {
+        let it = self.host_conns.get_mut(&host_conn).expect("it sent a frame");
+        let host_request_id = frame.id().and_then(|it| it.parse::<u64>().ok());
+        match host_request_id.and_then(|host_request_id| it.sent_requests.remove(&host_request_id))
+        {
+            Some(SentRequest::Client(id)) => self.on_request_answered(host_conn, &id, frame),
+            Some(SentRequest::Handshake(which)) => {
+                self.on_handshake_response(host_conn, which, frame);
+            }
+            Some(SentRequest::Attach(session)) => self.on_reattached(host_conn, &session, frame),
+            Some(SentRequest::Merge(token)) => self.on_merge_response(token, host_conn, frame),
+            // A response to a request that was sent again after a lost connection.
             None => self.counters.stray += 1,
         }
     }
 
-    fn on_answer(&mut self, host_conn: HostConnectionId, id: &str, frame: &Frame) {
+    fn on_request_answered(&mut self, host_conn: HostConnectionId, id: &str, frame: &Frame) {
         let (conn, host) =
             (self.host_conns[&host_conn].conn, self.host_conns[&host_conn].host.clone());
-        let client = self.clients.get_mut(&conn).expect("its host connection spoke");
-        let Some(open) = client.requests.get_mut(id) else { return };
-        match (&open.to, fault_name(frame).as_deref()) {
-            // It may have moved a moment ago.
-            (To::Session(session), Some("session_not_found")) if open.bounces == 0 => {
-                open.bounces += 1;
+        let client = self.clients.get_mut(&conn).expect("its host connection sent a frame");
+        let Some(request) = client.requests.get_mut(id) else { return };
+        match (&request.target, fault_code(frame).as_deref()) {
+            // The session may have moved a moment ago.
+            (RequestTarget::Session(session), Some("session_not_found"))
+                if request.refusals == 0 =>
+            {
+                request.refusals += 1;
                 let session = session.clone();
-                return self.lose(conn, &session, Some(host), true);
+                return self.on_owner_lost(conn, &session, Some(host), true);
             }
-            // The host ends in a moment, and what it has not done is asked of the next owner.
-            (To::Session(_), Some("stopping")) => return,
-            (To::New | To::Home, Some("stopping")) if open.bounces < BOUNCES_MAX => {
-                open.bounces += 1;
-                open.sent = None;
-                self.doubted.insert(host);
-                self.leave_home(conn, host_conn);
-                return self.place_again(conn, id);
+            // The host ends in a moment; the next owner gets the request.
+            (RequestTarget::Session(_), Some("stopping")) => return,
+            (RequestTarget::NewSession | RequestTarget::DefaultHost, Some("stopping"))
+                if request.refusals < REFUSALS_MAX =>
+            {
+                request.refusals += 1;
+                request.sent = None;
+                self.suspect_hosts.insert(host);
+                self.clear_default_host(conn, host_conn);
+                return self.retry_placement(conn, id);
             }
             _ => {}
         }
-        let request = open.frame.clone();
-        self.learn(conn, host_conn, &request, frame);
-        self.finish(conn, &frame.with_id(id), Some(host_conn));
+        let request = request.frame.clone();
+        self.apply_response(conn, host_conn, &request, frame);
+        self.send_response(conn, &frame.with_id(id), Some(host_conn));
     }
 
-    /// What a host says by itself.
-    fn on_news(&mut self, host_conn: HostConnectionId, frame: &Frame) {
+    /// A notification of a host.
+    fn on_host_notification(&mut self, host_conn: HostConnectionId, frame: &Frame) {
         let (conn, host) =
             (self.host_conns[&host_conn].conn, self.host_conns[&host_conn].host.clone());
         let session = frame.session_id().map(|it| SessionId::from(&*it));
         match (frame.known_method(), session) {
-            (Some(Method::CancelRequest), _) => self.on_ask_withdrawn(host_conn, frame),
+            (Some(Method::CancelRequest), _) => self.on_host_cancel(host_conn, frame),
             (Some(Method::ControlMoved), Some(session)) => {
-                if self.is_by(conn, &session, host_conn) {
+                if self.is_bound_to(conn, &session, host_conn) {
                     let note = GatewayNote::Moved { session: session.clone(), host: host.clone() };
                     self.note(note);
                     if !is_planted("gateway-ignores-moved-session") {
-                        self.lose(conn, &session, Some(host), false);
+                        self.on_owner_lost(conn, &session, Some(host), false);
                     }
                 }
             }
             (_, Some(session)) => {
-                if self.hears(conn, &session, host_conn, seq_of(frame)) {
-                    self.tell_client(conn, frame.bytes().clone(), Some(host_conn));
+                if self.should_deliver(conn, &session, host_conn, event_seq(frame)) {
+                    self.send_to_client(conn, frame.bytes().clone(), Some(host_conn));
                 } else {
                     self.counters.repeated += 1;
                 }
             }
-            (_, None) => self.tell_client(conn, frame.bytes().clone(), Some(host_conn)),
+            (_, None) => self.send_to_client(conn, frame.bytes().clone(), Some(host_conn)),
         }
     }
 
     fn on_reattached(&mut self, host_conn: HostConnectionId, session: &SessionId, frame: &Frame) {
         let conn = self.host_conns[&host_conn].conn;
-        if !self.is_by(conn, session, host_conn) {
+        if !self.is_bound_to(conn, session, host_conn) {
             return;
         }
-        match head_of(frame) {
-            Some(head) => self.on_heard_upto(conn, session, head),
-            // It is no longer there, or not yet.
-            None => self.lose(conn, session, None, true),
+        match log_head(frame) {
+            Some(head) => self.on_reattach_complete(conn, session, head),
+            // The session is not on this host: not any more, or not yet.
+            None => self.on_owner_lost(conn, session, None, true),
         }
     }
 
@@ -219,80 +235,87 @@ impl Gateway {
         let Some(it) = self.host_conns.remove(&host_conn) else { return };
         let (conn, host) = (it.conn, it.host);
         self.counters.host_connections_lost += 1;
-        self.doubted.insert(host.clone());
+        self.suspect_hosts.insert(host.clone());
         let client = self.clients.get_mut(&conn).expect("a host connection has a client");
         client.host_conns.remove(&host);
-        client.untaken -= it.unwritten;
-        self.leave_home(conn, host_conn);
-        self.withdraw_asks(conn, |it| it.host_conn == host_conn);
-        let of_host_conn =
+        client.unwritten_to_hosts -= it.unwritten;
+        self.clear_default_host(conn, host_conn);
+        self.cancel_forwarded(conn, |it| it.host_conn == host_conn);
+        let bound =
             self.clients[&conn].sessions.iter().filter(|(_, it)| it.host_conn == Some(host_conn));
-        let sessions: Vec<SessionId> = of_host_conn.map(|(id, _)| id.clone()).collect();
+        let sessions: Vec<SessionId> = bound.map(|(id, _)| id.clone()).collect();
         let count = sessions.len();
         let note = |why: &str| {
-            let (host, why) = (host.clone(), why.to_owned());
-            GatewayNote::HostConnectionLost { host_conn, host, conn, why, sessions: count }
+            let (host, reason) = (host.clone(), why.to_owned());
+            GatewayNote::HostConnectionLost { host_conn, host, conn, reason, sessions: count }
         };
         self.note(note(why));
         for session in sessions {
-            self.lose(conn, &session, Some(host.clone()), !it.spoke);
+            self.on_owner_lost(conn, &session, Some(host.clone()), !it.has_received);
         }
-        for call in it.calls.into_values() {
-            match call {
-                Call::Client(id) => {
-                    let lost = Lost { host_conn, host: &host, why, spoke: it.spoke };
-                    self.ask_elsewhere(conn, &id, &lost);
+        for request in it.sent_requests.into_values() {
+            match request {
+                SentRequest::Client(id) => {
+                    let lost = LostConnection {
+                        host_conn,
+                        host: &host,
+                        why,
+                        has_received: it.has_received,
+                    };
+                    self.retry_elsewhere(conn, &id, &lost);
                 }
-                Call::Merge(token) => self.miss(token, host_conn, &host),
-                Call::Opening(_) | Call::Attach(_) => {}
+                SentRequest::Merge(token) => self.on_merge_host_lost(token, host_conn, &host),
+                SentRequest::Handshake(_) | SentRequest::Attach(_) => {}
             }
         }
-        self.pace(conn);
+        self.update_client_pause(conn);
     }
 
-    /// A request that was sent by a host connection that is gone. What is about a session waits for its owner.
-    fn ask_elsewhere(&mut self, conn: ConnId, id: &str, lost: &Lost<'_>) {
+    /// Handles a request that was sent on a lost connection. A request about a session waits for
+    /// the owner.
+    fn retry_elsewhere(&mut self, conn: ConnId, id: &str, lost: &LostConnection<'_>) {
         let client = self.clients.get_mut(&conn).expect("the caller found it");
-        let Some(open) = client.requests.get_mut(id) else { return };
-        if open.sent.is_none_or(|(by, _)| by != lost.host_conn) {
+        let Some(request) = client.requests.get_mut(id) else { return };
+        if request.sent.is_none_or(|(by, _)| by != lost.host_conn) {
             return;
         }
-        open.sent = None;
-        open.lost.take_if(|_| lost.spoke);
-        let Lost { host, why, .. } = lost;
-        match open.to {
-            To::New if is_planted("gateway-forgets-new-session") => {}
-            To::New => self.place_again(conn, id),
-            // What it has done already nobody knows.
-            To::Home => {
-                let why = format!("`{host}` was lost before it answered: {why}; ask again");
-                self.fail(conn, id, &Fault::HostLost { why });
+        request.sent = None;
+        request.waiting_since.take_if(|_| lost.has_received);
+        let LostConnection { host, why, .. } = lost;
+        match request.target {
+            RequestTarget::NewSession if is_planted("gateway-forgets-new-session") => {}
+            RequestTarget::NewSession => self.retry_placement(conn, id),
+            // The host may have executed it, so it is not sent again.
+            RequestTarget::DefaultHost => {
+                let why = format!("host `{host}` was lost before it responded: {why}; try again");
+                self.send_error(conn, id, &Fault::HostLost { why });
             }
-            To::Session(_) | To::Opening | To::All => {}
+            RequestTarget::Session(_) | RequestTarget::Handshake | RequestTarget::AllHosts => {}
         }
     }
 
-    /// This host connection is no home any more. What the client began with is answered by the next.
-    fn leave_home(&mut self, conn: ConnId, host_conn: HostConnectionId) {
+    /// Unsets the default host if it is on this connection. The next one answers the handshake.
+    fn clear_default_host(&mut self, conn: ConnId, host_conn: HostConnectionId) {
         let client = self.clients.get_mut(&conn).expect("the caller found it");
-        if client.home != Some(host_conn) {
+        if client.default_host_conn != Some(host_conn) {
             return;
         }
-        (client.home, client.opening.settled) = (None, false);
-        let opening = client.requests.iter().filter(|(_, it)| it.to == To::Opening);
-        for id in opening.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
-            self.place_again(conn, &id);
+        (client.default_host_conn, client.handshake.has_opened_session) = (None, false);
+        let handshakes =
+            client.requests.iter().filter(|(_, it)| it.target == RequestTarget::Handshake);
+        for id in handshakes.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
+            self.retry_placement(conn, &id);
         }
     }
 
-    /// Nobody listens to them any more.
-    pub(super) fn drop_host_conns(&mut self, conn: ConnId) {
-        self.readings.retain(|_, it| it.conn != conn);
+    /// Closes all host connections of a client.
+    pub(super) fn close_host_conns(&mut self, conn: ConnId) {
+        self.log_readings.retain(|_, it| it.conn != conn);
         let client = self.clients.get_mut(&conn).expect("the caller found it");
         client.sessions.clear();
-        client.asked.clear();
+        client.forwarded.clear();
         client.unplaced.clear();
-        (client.home, client.untaken) = (None, 0);
+        (client.default_host_conn, client.unwritten_to_hosts) = (None, 0);
         for host_conn in std::mem::take(&mut client.host_conns).into_values() {
             self.host_conns.remove(&host_conn);
             self.outputs.push_back(GatewayOutput::CloseHostConnection { host_conn });
@@ -300,8 +323,8 @@ impl Gateway {
     }
 }
 
-/// Our name for an error, if the answer is one of ours.
-pub(super) fn fault_name(answer: &Frame) -> Option<String> {
+/// The error code of an error response that Jackfield created.
+pub(super) fn fault_code(answer: &Frame) -> Option<String> {
     let error: serde_json::Value = serde_json::from_str(answer.error()?).ok()?;
     error.pointer("/data/jackfield/code")?.as_str().map(str::to_owned)
 }

@@ -1,4 +1,4 @@
-//! Everything that can happen to the gateway. A closed list.
+//! Inputs of the gateway.
 
 use super::{Host, HostConnectionId, HostId};
 use jackfield_events::AgentName;
@@ -11,28 +11,28 @@ pub enum GatewayInput {
     ClientOpened {
         conn: ConnId,
     },
-    ClientSpoke {
+    ClientSentFrame {
         conn: ConnId,
         frame: Frame,
     },
-    /// A client said something that is no message.
+    /// A client sent a line that is not a JSON-RPC message.
     ClientSentInvalidFrame {
         conn: ConnId,
         fault: Fault,
     },
-    /// So many bytes of the texts for this client are on their way.
+    /// This many bytes for the client were written to its socket.
     ClientWrote {
         conn: ConnId,
         bytes: usize,
     },
-    /// A client will say nothing more but still listens.
+    /// The client has closed its sending side but still reads.
     ClientFinished {
         conn: ConnId,
     },
     ClientGone {
         conn: ConnId,
     },
-    /// The host has taken the connection.
+    /// The host has accepted the connection.
     HostConnectionOpened {
         host_conn: HostConnectionId,
     },
@@ -40,58 +40,59 @@ pub enum GatewayInput {
         host_conn: HostConnectionId,
         frame: Frame,
     },
-    /// So many bytes of the texts for this host connection are on their way.
+    /// This many bytes for the host were written to its connection.
     HostConnectionWrote {
         host_conn: HostConnectionId,
         bytes: usize,
     },
-    /// It ended, or could not be opened.
+    /// The connection ended, or could not be opened.
     HostConnectionGone {
         host_conn: HostConnectionId,
-        why: String,
+        reason: String,
     },
-    /// All hosts there are, whenever that changes. One that is not among them is lost.
-    Hosts(Vec<Host>),
-    /// Who owns a session now; asked for by [`super::GatewayOutput::Locate`].
-    /// [`Fault::SessionNotFound`] is final, any other fault is tried again.
-    Located {
+    /// All live hosts, sent whenever the list changes. A host that is not in it is lost.
+    HostsChanged(Vec<Host>),
+    /// The owner of a session; the response to [`super::GatewayOutput::LocateSession`].
+    /// [`Fault::SessionNotFound`] is final; after any other fault the gateway tries again.
+    SessionLocated {
         session: SessionId,
         owner: Result<HostId, Fault>,
     },
-    /// A page of all sessions; asked for by [`super::GatewayOutput::List`].
+    /// A page of all sessions; the response to [`super::GatewayOutput::ListSessions`].
     SessionsListed {
         token: u64,
         page: Result<SessionPage, Fault>,
     },
-    /// The next events of a log; asked for by [`super::GatewayOutput::ReadLog`]. None if there are no more.
+    /// The next events of a log; the response to [`super::GatewayOutput::ReadLog`]. Empty at the
+    /// end of the log.
     LogRead {
         token: u64,
         events: Result<Vec<SessionEvent>, Fault>,
     },
-    /// The time asked for by [`super::Gateway::poll_timeout`] has come.
+    /// The time of [`super::Gateway::poll_timeout`] has come.
     Tick,
-    /// Answer and hang up on everybody.
+    /// Answer all requests and close all clients.
     Stop,
 }
 
-/// Sessions of the whole fleet, the newest first.
+/// Sessions of the whole fleet, newest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionPage {
     pub sessions: Vec<ListedSession>,
-    /// Where the next page begins.
+    /// The cursor of the next page.
     pub next: Option<String>,
 }
 
-/// One session, as the fleet knows it.
+/// A session in the list of the fleet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedSession {
     pub session: SessionId,
     pub agent: AgentName,
     pub cwd: String,
     pub title: Option<String>,
-    /// `running`, `idle`, `asleep`, … as a hub shows it.
+    /// `running`, `idle`, `asleep`, …, as a hub reports it.
     pub state: String,
     pub updated_at: Time,
-    /// The owner, if it has one.
+    /// The owner, if any.
     pub host: Option<HostId>,
 }

@@ -1,64 +1,66 @@
-//! The gateway: clients in front, hosts behind, and each frame on its way to the owner of its session.
+//! The gateway relays the frames of clients to the hosts that own the sessions.
 //!
-//! Read in this order: [`GatewayConfig`], [`GatewayInput`], [`GatewayOutput`], then `client` (a client spoke),
-//! `opening` and `place` (what goes to a host that is chosen), `session` and `search` (what goes to
-//! the owner of a session, and who that is), `home` (who may be), `host connection` (a host spoke), `heard` (what was said before is
-//! not said again), `ask`, `merge` (what every host is asked), `tenant` (who knows of what), `deed` (what is
-//! told of clients), `flow`, `stop`.
+//! Read in this order: [`GatewayConfig`], [`GatewayInput`], [`GatewayOutput`], then `client` (frames
+//! from clients), `handshake` and `placement` (requests for which a host is chosen), `session` and
+//! `session_search` (requests for the owner of a session, and finding it), `placement_needs` (which
+//! hosts may own a session), `host_connection` (frames from hosts), `replay_position` (suppressing
+//! duplicates), `forwarded_request`, `merge` (requests that all hosts answer), `tenant` (session
+//! visibility), `client_action` (audit), `flow`, `stop`.
 //!
 //! - **Invariant:** a request is answered exactly once, under the id the client gave it: by the host
-//!   that served it last, or by the gateway with the reason why not.
-//! - **Invariant:** what a client hears of a session comes once and in order, however often the
-//!   session moves and whatever is lost on the way.
-//! - **Invariant:** a host sees ids of ours only, so an answer to what was asked there before, and
-//!   has been asked elsewhere since, is nobody's.
-//! - **Invariant:** a client that is bound to a tenant is told of sessions of that tenant only.
-//! - **Invariant:** nothing grows without bound, and what is over a bound is told.
+//!   that served it last, or by the gateway with the reason why it failed.
+//! - **Invariant:** a client receives the frames of a session once and in order, however often the
+//!   session moves and whatever connection is lost.
+//! - **Invariant:** a host sees only request ids of the gateway, so a response to a request that was
+//!   since sent to another host is discarded.
+//! - **Invariant:** a client that is bound to a tenant sees only the sessions of that tenant.
+//! - **Invariant:** every buffer is bounded, and exceeding a bound is reported.
 
 mod absent;
-mod ask;
 mod client;
+mod client_action;
 mod config;
-mod deed;
 mod flow;
+mod forwarded_request;
 mod gauges;
-mod heard;
-mod home;
+mod handshake;
 mod host_connection;
 mod input;
 mod key;
 mod merge;
-mod opening;
 mod output;
-mod place;
 mod placed;
-mod search;
+mod placement;
+mod placement_needs;
+mod replay_position;
 mod session;
+mod session_frames;
+mod session_search;
 mod stop;
 mod tenant;
 #[cfg(test)]
 mod tests;
 
+pub use client_action::ClientAction;
 pub use config::{GatewayConfig, GatewayLimits, Host, HostId};
-pub use deed::ClientAction;
 pub use gauges::{GatewayCounters, GatewayGauges};
-pub use home::PlacementNeeds;
 pub use input::{GatewayInput, ListedSession, SessionPage};
 pub use output::{GatewayNote, GatewayOutput};
+pub use placement_needs::PlacementNeeds;
 
 use absent::LogReading;
 use client::Client;
 use host_connection::HostConnection;
 use jackfield_hub::{ConnId, SessionId, Time, timer::Timers};
-use merge::Merge;
+use merge::PendingMerge;
 use placed::PlacedSessions;
-use search::Search;
+use session_search::SessionSearch;
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     fmt,
 };
 
-/// One client's connection to one host, for as long as it is open.
+/// One client's connection to one host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HostConnectionId(pub u64);
 
@@ -76,14 +78,14 @@ pub struct Gateway {
     host_conns: BTreeMap<HostConnectionId, HostConnection>,
     hosts: BTreeMap<HostId, Host>,
     placed: PlacedSessions,
-    /// Hosts that a host connection was lost to, and that have said nothing since.
-    doubted: BTreeSet<HostId>,
-    /// Sessions whose owner is looked for.
-    searches: BTreeMap<SessionId, Search>,
-    /// What every host was asked.
-    merges: BTreeMap<u64, Merge>,
-    /// Logs that are read from the journal, because no host may have their sessions.
-    readings: BTreeMap<u64, LogReading>,
+    /// Hosts whose connection was lost and that have sent nothing since.
+    suspect_hosts: BTreeSet<HostId>,
+    /// Sessions whose owner is being searched.
+    searches: BTreeMap<SessionId, SessionSearch>,
+    /// Requests that every host answers.
+    merges: BTreeMap<u64, PendingMerge>,
+    /// Logs that are read from the journal, because no host may own their sessions.
+    log_readings: BTreeMap<u64, LogReading>,
     timers: Timers<Timer>,
     outputs: VecDeque<GatewayOutput>,
     counters: GatewayCounters,
@@ -93,18 +95,18 @@ pub struct Gateway {
     next_key: u64,
 }
 
-/// One that has become pointless is left to fire and does nothing.
+/// A timer that is no longer needed still fires and has no effect.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Timer {
-    /// The pause before this session is looked for again is over.
-    Seek(SessionId),
-    /// What waits for this session may have waited too long.
-    Lost(ConnId, SessionId),
-    /// The pause before a host is chosen again for this client is over.
-    Place(ConnId),
-    /// What waits for any host may have waited too long.
-    Unplaced(ConnId),
-    /// Every host has had its time to answer.
+    /// Search the owner of this session again.
+    RetrySearch(SessionId),
+    /// Messages that wait for the owner of this session may have expired.
+    SessionWait(ConnId, SessionId),
+    /// Choose a host for this client's queued requests again.
+    RetryPlacement(ConnId),
+    /// Requests that wait for a host may have expired.
+    PlacementWait(ConnId),
+    /// The time for hosts to answer is over.
     Merge(u64),
 }
 
@@ -117,10 +119,10 @@ impl Gateway {
             host_conns: BTreeMap::new(),
             hosts: BTreeMap::new(),
             placed: PlacedSessions::default(),
-            doubted: BTreeSet::new(),
+            suspect_hosts: BTreeSet::new(),
             searches: BTreeMap::new(),
             merges: BTreeMap::new(),
-            readings: BTreeMap::new(),
+            log_readings: BTreeMap::new(),
             timers: Timers::default(),
             outputs: VecDeque::new(),
             counters: GatewayCounters::default(),
@@ -135,27 +137,29 @@ impl Gateway {
         assert!(self.outputs.is_empty(), "drain the outputs before the next input");
         self.now = self.now.max(now);
         match input {
-            GatewayInput::ClientOpened { conn } => self.on_opened(conn),
-            GatewayInput::ClientSpoke { conn, frame } => self.on_client(conn, &frame),
+            GatewayInput::ClientOpened { conn } => self.on_client_opened(conn),
+            GatewayInput::ClientSentFrame { conn, frame } => self.on_client_frame(conn, &frame),
             GatewayInput::ClientSentInvalidFrame { conn, fault } => {
                 self.on_invalid_frame(conn, &fault);
             }
             GatewayInput::ClientWrote { conn, bytes } => self.on_client_wrote(conn, bytes),
-            GatewayInput::ClientFinished { conn } => self.on_finished(conn),
+            GatewayInput::ClientFinished { conn } => self.on_client_finished(conn),
             GatewayInput::ClientGone { conn } => self.on_client_gone(conn),
             GatewayInput::HostConnectionOpened { host_conn } => self.on_host_conn_opened(host_conn),
             GatewayInput::HostSentFrame { host_conn, frame } => {
-                self.on_host_conn(host_conn, &frame);
+                self.on_host_frame(host_conn, &frame);
             }
             GatewayInput::HostConnectionWrote { host_conn, bytes } => {
                 self.on_host_conn_wrote(host_conn, bytes);
             }
-            GatewayInput::HostConnectionGone { host_conn, why } => {
-                self.on_host_conn_gone(host_conn, &why);
+            GatewayInput::HostConnectionGone { host_conn, reason } => {
+                self.on_host_conn_gone(host_conn, &reason);
             }
-            GatewayInput::Hosts(hosts) => self.on_hosts(hosts),
-            GatewayInput::Located { session, owner } => self.on_located(&session, owner),
-            GatewayInput::SessionsListed { token, page } => self.on_listed(token, page),
+            GatewayInput::HostsChanged(hosts) => self.on_hosts(hosts),
+            GatewayInput::SessionLocated { session, owner } => {
+                self.on_session_located(&session, owner);
+            }
+            GatewayInput::SessionsListed { token, page } => self.on_sessions_listed(token, page),
             GatewayInput::LogRead { token, events } => self.on_log_read(token, events),
             GatewayInput::Tick => self.on_tick(),
             GatewayInput::Stop => self.on_stop(),
@@ -166,7 +170,7 @@ impl Gateway {
         self.outputs.pop_front()
     }
 
-    /// When the gateway wants [`GatewayInput::Tick`] at the latest.
+    /// The latest time at which the gateway needs [`GatewayInput::Tick`].
     pub fn poll_timeout(&self) -> Option<Time> {
         self.timers.next()
     }
@@ -174,11 +178,11 @@ impl Gateway {
     fn on_tick(&mut self) {
         while let Some(timer) = self.timers.due(self.now) {
             match timer {
-                Timer::Seek(session) => self.seek_again(&session),
-                Timer::Lost(conn, session) => self.on_waited(conn, &session),
-                Timer::Place(conn) => self.place_waiting(conn),
-                Timer::Unplaced(conn) => self.on_unplaced_long(conn),
-                Timer::Merge(token) => self.on_merge_due(token),
+                Timer::RetrySearch(session) => self.retry_search(&session),
+                Timer::SessionWait(conn, session) => self.expire_waiting(conn, &session),
+                Timer::RetryPlacement(conn) => self.place_queued(conn),
+                Timer::PlacementWait(conn) => self.expire_unplaced(conn),
+                Timer::Merge(token) => self.expire_merge(token),
             }
         }
     }
@@ -187,7 +191,7 @@ impl Gateway {
         self.outputs.push_back(GatewayOutput::Note(note));
     }
 
-    /// For a request of ours to a host: no two have the same.
+    /// A unique id for a request to a host.
     fn next_id(&mut self) -> u64 {
         self.next_id += 1;
         self.next_id

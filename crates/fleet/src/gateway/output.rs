@@ -1,4 +1,4 @@
-//! Everything the gateway can ask for, and what it has to tell people.
+//! Outputs and log notes of the gateway.
 
 use super::{ClientAction, HostConnectionId, HostId};
 use bytes::Bytes;
@@ -8,72 +8,73 @@ use std::fmt;
 
 #[derive(Debug, Clone)]
 pub enum GatewayOutput {
-    ToClient {
+    SendToClient {
         conn: ConnId,
         text: Bytes,
     },
-    /// Send what is queued and hang up; answer with [`super::GatewayInput::ClientGone`].
+    /// Send what is queued and close; respond with [`super::GatewayInput::ClientGone`].
     CloseClient {
         conn: ConnId,
     },
-    /// Connect to a host; answer with [`super::GatewayInput::HostConnectionOpened`] or `HostConnectionGone`. What is to be
-    /// said on it may follow at once.
+    /// Connect to a host; respond with [`super::GatewayInput::HostConnectionOpened`] or
+    /// `HostConnectionGone`. [`GatewayOutput::SendToHost`] may follow at once.
     OpenHostConnection {
         host_conn: HostConnectionId,
         host: HostId,
     },
-    ToHost {
+    SendToHost {
         host_conn: HostConnectionId,
         text: Bytes,
     },
-    /// Nobody listens to it any more. No answer is needed.
+    /// Close the connection. No response is needed.
     CloseHostConnection {
         host_conn: HostConnectionId,
     },
-    /// Stop reading it until [`GatewayOutput::ResumeClient`].
+    /// Stop reading the client until [`GatewayOutput::ResumeClient`].
     PauseClient {
         conn: ConnId,
     },
     ResumeClient {
         conn: ConnId,
     },
-    /// Stop reading it until [`GatewayOutput::ResumeHostConnection`].
+    /// Stop reading the connection until [`GatewayOutput::ResumeHostConnection`].
     PauseHostConnection {
         host_conn: HostConnectionId,
     },
     ResumeHostConnection {
         host_conn: HostConnectionId,
     },
-    /// Find the owner of a session, or have a host adopt it; answer with
-    /// [`super::GatewayInput::Located`]. A host connection to `avoid` has just ended, or it has let the session
-    /// go: if it still is the owner and alive, it is the answer all the same.
-    Locate {
+    /// Find the owner of a session, or have a host adopt it; respond with
+    /// [`super::GatewayInput::SessionLocated`]. The connection to `avoid` has just ended, or this
+    /// host released the session; it is the answer all the same if it is alive and still the owner.
+    LocateSession {
         session: SessionId,
         avoid: Option<HostId>,
     },
-    /// Look up a page of all sessions; answer with [`super::GatewayInput::SessionsListed`].
-    List {
+    /// Read a page of all sessions; respond with [`super::GatewayInput::SessionsListed`].
+    ListSessions {
         token: u64,
         cursor: Option<String>,
         cwd: Option<String>,
-        /// Of this tenant only.
+        /// Only sessions of this tenant.
         tenant: Option<TenantName>,
     },
-    /// Read the next events of a log from the journal; answer with [`super::GatewayInput::LogRead`].
+    /// Read the next events of a log from the journal; respond with
+    /// [`super::GatewayInput::LogRead`].
     ReadLog {
         token: u64,
         session: SessionId,
         after: u64,
     },
-    /// Something that somebody may want to know of later.
+    /// Write this to the audit log.
     ClientAction(ClientAction),
-    /// Something worth a log line or a counter.
+    /// Write a log line.
     Note(GatewayNote),
     /// After [`super::GatewayInput::Stop`]: no client is left.
     Stopped,
 }
 
-/// What people want to know. `Display` is the log line.
+/// Events for the log. `Display` is the log line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GatewayNote {
     HostConnectionOpened {
@@ -85,25 +86,25 @@ pub enum GatewayNote {
         host_conn: HostConnectionId,
         host: HostId,
         conn: ConnId,
-        why: String,
+        reason: String,
         sessions: usize,
     },
-    /// A hub has let a session go.
+    /// A host has released a session.
     Moved {
         session: SessionId,
         host: HostId,
     },
-    /// What waited for a session, or for any host, has waited too long.
+    /// A message waited too long for the owner of a session, or for any host.
     GaveUp {
         conn: ConnId,
         session: Option<SessionId>,
-        why: String,
+        reason: String,
     },
-    /// A message that nobody could be found for; a request was answered with the reason.
+    /// A message could not be routed; a request was answered with the reason.
     Unrouted {
         conn: ConnId,
         method: String,
-        why: String,
+        reason: String,
     },
 }
 
@@ -111,26 +112,23 @@ impl fmt::Display for GatewayNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             GatewayNote::HostConnectionOpened { host_conn, host, conn } => {
-                write!(f, "host connection {host_conn} of client {conn} to host `{host}` is open")
+                write!(f, "opened host connection {host_conn} of client {conn} to host `{host}`")
             }
-            GatewayNote::HostConnectionLost { host_conn, host, conn, why, sessions } => {
-                write!(
-                    f,
-                    "host connection {host_conn} of client {conn} to host `{host}` ended: {why}; "
-                )?;
-                write!(f, "the owners of {sessions} sessions are looked for")
+            GatewayNote::HostConnectionLost { host_conn, host, conn, reason, sessions } => {
+                write!(f, "lost host connection {host_conn} of client {conn} to host `{host}`: ")?;
+                write!(f, "{reason}; searching the owners of {sessions} sessions")
             }
             GatewayNote::Moved { session, host } => {
-                write!(f, "host `{host}` has let session {session} go")
+                write!(f, "host `{host}` released session {session}")
             }
-            GatewayNote::GaveUp { conn, session: Some(session), why } => {
-                write!(f, "client {conn} waited too long for session {session}: {why}")
+            GatewayNote::GaveUp { conn, session: Some(session), reason } => {
+                write!(f, "client {conn} waited too long for session {session}: {reason}")
             }
-            GatewayNote::GaveUp { conn, session: None, why } => {
-                write!(f, "client {conn} waited too long for a host: {why}")
+            GatewayNote::GaveUp { conn, session: None, reason } => {
+                write!(f, "client {conn} waited too long for a host: {reason}")
             }
-            GatewayNote::Unrouted { conn, method, why } => {
-                write!(f, "`{method}` of client {conn} goes nowhere: {why}")
+            GatewayNote::Unrouted { conn, method, reason } => {
+                write!(f, "failed to route `{method}` of client {conn}: {reason}")
             }
         }
     }

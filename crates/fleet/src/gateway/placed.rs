@@ -29,7 +29,7 @@ struct PlacedSession {
     request: Box<str>,
     session: Option<SessionId>,
     /// When the request was answered, or first seen to be gone.
-    answered: Option<Time>,
+    release_id: Option<Time>,
 }
 
 impl PlacedSession {
@@ -45,11 +45,11 @@ impl PlacedSessions {
         tenant: Option<TenantName>,
         (conn, request): (ConnId, &str),
     ) {
-        let (request, session, answered) = (request.into(), None, None);
-        self.sessions.push(PlacedSession { host, tenant, conn, request, session, answered });
+        let (request, session, release_id) = (request.into(), None, None);
+        self.sessions.push(PlacedSession { host, tenant, conn, request, session, release_id });
     }
 
-    /// Its host has opened it.
+    /// The host has opened the session.
     pub(super) fn set_opened(
         &mut self,
         (conn, request): (ConnId, &str),
@@ -57,7 +57,7 @@ impl PlacedSessions {
         now: Time,
     ) {
         if let Some(it) = self.sessions.iter_mut().rfind(|it| it.is_of(conn, request)) {
-            (it.session, it.answered) = (Some(session), Some(now));
+            (it.session, it.release_id) = (Some(session), Some(now));
         }
     }
 
@@ -77,7 +77,7 @@ impl PlacedSessions {
         self.sessions.iter().filter(|it| it.host == *host).count()
     }
 
-    pub(super) fn count_of(&self, tenant: &str) -> usize {
+    pub(super) fn count_of_tenant(&self, tenant: &str) -> usize {
         self.sessions.iter().filter(|it| it.tenant.as_deref() == Some(tenant)).count()
     }
 
@@ -94,7 +94,7 @@ impl PlacedSessions {
         self.sessions.retain(|it| is_same(&it.host));
         for (name, host) in after {
             let Some(old) = before.get(name) else { continue };
-            // Not of the load, which a session and its agent both raise.
+            // Not from the load, which grows for a session and for its agent.
             let mut others = host.sessions.saturating_sub(old.sessions);
             for (tenant, count) in &host.tenants {
                 let grown = count.saturating_sub(old.tenants.get(tenant).copied().unwrap_or(0));
@@ -116,10 +116,10 @@ impl PlacedSessions {
     /// Removes the sessions whose answers are so old that every report since counts them.
     pub(super) fn remove_old(&mut self, now: Time, is_open: impl Fn(ConnId, &str) -> bool) {
         self.sessions.retain_mut(|it| {
-            if it.answered.is_none() && !is_open(it.conn, &it.request) {
-                it.answered = Some(now);
+            if it.release_id.is_none() && !is_open(it.conn, &it.request) {
+                it.release_id = Some(now);
             }
-            it.answered.is_none_or(|answered| now < answered.plus(REPORTED_AFTER_MS))
+            it.release_id.is_none_or(|release_id| now < release_id.plus(REPORTED_AFTER_MS))
         });
     }
 }

@@ -1,10 +1,8 @@
-//! What a client has to do with a session: which host connection, what waits for it, and what was heard.
+//! A client's use of a session: the host connection, the waiting messages, the replay position.
 
 use super::{
-    Gateway, GatewayNote, HostConnectionId, HostId, Timer,
-    client::To,
-    heard::{Heard, head_of},
-    host_connection::Call,
+    Gateway, GatewayNote, HostConnectionId, HostId, Timer, client::RequestTarget,
+    host_connection::SentRequest, replay_position::ReplayPosition,
 };
 use jackfield_hub::{ConnId, SessionId, Time};
 use jackfield_protocol::acp::Method;
@@ -12,409 +10,354 @@ use jackfield_protocol::{Fault, Frame, is_planted};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 
+/// A session that a client uses.
 #[derive(Debug, Default)]
-pub(super) struct Use {
-    /// To the owner, if that is known.
+pub(super) struct ClientSession {
+    /// The connection to the owner, if the owner is known.
     pub(super) host_conn: Option<HostConnectionId>,
-    /// In order, and since when.
-    pub(super) waits: VecDeque<(Time, Wait)>,
-    /// How the client listens to it, if it does.
-    pub(super) attached: Option<Manner>,
-    /// It has a name, and no owner but the host that is being told it: it cannot be looked for.
-    pinned: bool,
-    pub(super) heard: Heard,
-    /// Since when no owner has shown that it serves it.
-    lost: Option<Time>,
+    /// Messages that wait for the owner, in order, and since when.
+    pub(super) waiting: VecDeque<(Time, WaitingMessage)>,
+    /// The options of the client's subscription, if it has one.
+    pub(super) attached: Option<AttachOptions>,
+    /// The session is being imported by the host of `host_conn`. It has no owner yet, so a search
+    /// would not find it.
+    pub(super) is_importing: bool,
+    pub(super) position: ReplayPosition,
+    /// Since when no owner has shown that it serves the session.
+    pub(super) unserved_since: Option<Time>,
 }
 
 #[derive(Debug)]
-pub(super) enum Wait {
+pub(super) enum WaitingMessage {
     Request(Box<str>),
-    Notice(Frame),
+    Notification(Frame),
 }
 
-/// As the client said it to `_jackfield/attach`.
+/// The options of `_jackfield/attach`.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Manner {
+pub(super) struct AttachOptions {
     pub(super) observe: bool,
     pub(super) facts: bool,
 }
 
-/// What makes a session heard that exists.
-const ATTACHES: [Method; 3] = [Method::SessionLoad, Method::SessionResume, Method::ControlAttach];
+/// Methods that attach the client to an existing session.
+pub(super) const ATTACH_METHODS: [Method; 3] =
+    [Method::SessionLoad, Method::SessionResume, Method::ControlAttach];
 
 impl Gateway {
-    /// A request about a session.
-    pub(super) fn ask_in(&mut self, conn: ConnId, session: &SessionId, frame: &Frame) {
+    /// Handles a request about a session.
+    pub(super) fn send_session_request(
+        &mut self,
+        conn: ConnId,
+        session: &SessionId,
+        frame: &Frame,
+    ) {
         let id = frame.id().expect("a request has an id");
-        if let Err(fault) = self.may_wait(conn, session) {
-            self.say(conn, &Frame::error_for(id, &fault));
-            return self.unrouted(conn, frame, &fault);
+        if let Err(fault) = self.check_waiting_limit(conn, session) {
+            self.send_own_frame(conn, &Frame::error_for(id, &fault));
+            return self.note_unrouted(conn, frame, &fault);
         }
         let is_prompt = frame.is_method(Method::SessionPrompt);
-        let kept = if is_prompt { self.with_key(frame) } else { frame.clone() };
-        self.begin(conn, kept, To::Session(session.clone()));
-        let it = self.used(conn, session);
+        let frame_to_send = if is_prompt { self.with_prompt_key(frame) } else { frame.clone() };
+        self.register_request(conn, frame_to_send, RequestTarget::Session(session.clone()));
+        let it = self.session_entry(conn, session);
         if is_prompt {
-            // Whoever prompts hears the turn.
+            // A client that sends a prompt is attached to the session.
             it.attached.get_or_insert_default();
-        } else if rewinds(frame) {
-            it.heard.rewind();
+        } else if replays_history(frame) {
+            it.position.request_replay();
         }
-        self.say_in(conn, session, Wait::Request(id.into()));
+        self.send_or_queue(conn, session, WaitingMessage::Request(id.into()));
     }
 
-    pub(super) fn notify_in(&mut self, conn: ConnId, session: &SessionId, frame: &Frame) {
-        let may = self.check_kept(conn, frame).and_then(|()| self.may_wait(conn, session));
-        if let Err(fault) = may {
-            return self.unrouted(conn, frame, &fault);
+    pub(super) fn send_session_notification(
+        &mut self,
+        conn: ConnId,
+        session: &SessionId,
+        frame: &Frame,
+    ) {
+        let check = self
+            .check_retained_bytes(conn, frame)
+            .and_then(|()| self.check_waiting_limit(conn, session));
+        if let Err(fault) = check {
+            return self.note_unrouted(conn, frame, &fault);
         }
-        self.clients.get_mut(&conn).expect("it spoke").kept += frame.bytes().len();
-        self.used(conn, session);
-        self.say_in(conn, session, Wait::Notice(frame.clone()));
+        self.clients.get_mut(&conn).expect("it sent a frame").retained_bytes += frame.bytes().len();
+        self.session_entry(conn, session);
+        self.send_or_queue(conn, session, WaitingMessage::Notification(frame.clone()));
     }
 
-    fn may_wait(&self, conn: ConnId, session: &SessionId) -> Result<(), Fault> {
-        let waiting = self.clients[&conn].sessions.get(session).map_or(0, |it| it.waits.len());
+    fn check_waiting_limit(&self, conn: ConnId, session: &SessionId) -> Result<(), Fault> {
+        let waiting = self.clients[&conn].sessions.get(session).map_or(0, |it| it.waiting.len());
         if waiting < self.config.limits.waiting_max {
             return Ok(());
         }
-        let what = format!("{waiting} messages wait for the owner of session `{session}`");
+        let what = format!(
+            "{waiting} messages wait for the owner of session `{session}`, which is the limit"
+        );
         Err(Fault::Overloaded { what })
     }
 
-    fn used(&mut self, conn: ConnId, session: &SessionId) -> &mut Use {
-        let client = self.clients.get_mut(&conn).expect("it spoke");
+    pub(super) fn session_entry(
+        &mut self,
+        conn: ConnId,
+        session: &SessionId,
+    ) -> &mut ClientSession {
+        let client = self.clients.get_mut(&conn).expect("it sent a frame");
         client.sessions.entry(session.clone()).or_default()
     }
 
-    /// To the owner, or behind what waits for it.
-    fn say_in(&mut self, conn: ConnId, session: &SessionId, what: Wait) {
-        let (now, patience) = (self.now, self.config.limits.lost_ms);
-        let it = self.used(conn, session);
+    /// Sends a message to the owner, or queues it until the owner is known.
+    fn send_or_queue(&mut self, conn: ConnId, session: &SessionId, message: WaitingMessage) {
+        let (now, owner_wait_ms) = (self.now, self.config.limits.owner_wait_ms);
+        let it = self.session_entry(conn, session);
         if let Some(host_conn) = it.host_conn {
-            return self.carry(conn, session, host_conn, what);
+            return self.send_waiting(conn, session, host_conn, message);
         }
-        it.waits.push_back((now, what));
-        self.timers.set(now.plus(patience), Timer::Lost(conn, session.clone()));
-        self.seek(session, conn, None, false);
+        it.waiting.push_back((now, message));
+        self.timers.set(now.plus(owner_wait_ms), Timer::SessionWait(conn, session.clone()));
+        self.search_owner(session, conn, None, false);
     }
 
-    fn carry(
+    fn send_waiting(
         &mut self,
         conn: ConnId,
         session: &SessionId,
         host_conn: HostConnectionId,
-        what: Wait,
+        message: WaitingMessage,
     ) {
         let client = self.clients.get_mut(&conn).expect("the caller found it");
-        match what {
-            Wait::Request(id) if client.requests.contains_key(&id) => {
-                self.send(conn, &id, host_conn);
+        match message {
+            WaitingMessage::Request(id) if client.requests.contains_key(&id) => {
+                self.send_request(conn, &id, host_conn);
             }
-            // It was withdrawn while it waited.
-            Wait::Request(_) => {}
-            Wait::Notice(frame) => {
-                client.kept -= frame.bytes().len();
+            // It was cancelled while it waited.
+            WaitingMessage::Request(_) => {}
+            WaitingMessage::Notification(frame) => {
+                client.retained_bytes -= frame.bytes().len();
                 self.send_to_host(host_conn, frame.bytes().clone());
             }
         }
-        self.leave_if_idle(conn, session);
+        self.remove_unused_session(conn, session);
     }
 
-    /// The owner is known: what was heard is heard on, and what waited is said.
-    pub(super) fn bind(&mut self, conn: ConnId, session: &SessionId, host: &HostId) {
+    /// The owner is known: re-attaches the client and sends the waiting messages.
+    pub(super) fn bind_owner(&mut self, conn: ConnId, session: &SessionId, host: &HostId) {
         let Some(client) = self.clients.get_mut(&conn) else { return };
         if client.sessions.get(session).is_none_or(|it| it.host_conn.is_some()) {
             return;
         }
         let host_conn = self.host_conn_to(conn, host);
-        self.introduce(host_conn);
-        self.used(conn, session).host_conn = Some(host_conn);
-        self.attach_by(conn, session, host_conn);
-        for (_, what) in std::mem::take(&mut self.used(conn, session).waits) {
-            self.carry(conn, session, host_conn, what);
+        self.send_handshake(host_conn);
+        self.session_entry(conn, session).host_conn = Some(host_conn);
+        self.reattach_session(conn, session, host_conn);
+        for (_, message) in std::mem::take(&mut self.session_entry(conn, session).waiting) {
+            self.send_waiting(conn, session, host_conn, message);
         }
-        self.leave_if_idle(conn, session);
+        self.remove_unused_session(conn, session);
     }
 
-    /// A session that the client hears is heard on by this host connection.
-    pub(super) fn attach_by(
+    /// Re-attaches a subscribed client on this connection, after the last frame it received.
+    pub(super) fn reattach_session(
         &mut self,
         conn: ConnId,
         session: &SessionId,
         host_conn: HostConnectionId,
     ) {
-        let it = self.used(conn, session);
-        if let Some(Manner { observe, facts }) = it.attached
-            && let Some(after) = it.heard.resume()
-            && (is_planted("gateway-replays-twice") || !self.asks_to_hear(conn, session))
+        let it = self.session_entry(conn, session);
+        if let Some(AttachOptions { observe, facts }) = it.attached
+            && let Some(after) = it.position.resume_after()
+            && (is_planted("gateway-replays-twice") || !self.has_waiting_replay(conn, session))
         {
             let params = json!({
                 "sessionId": &**session, "after": after, "observe": observe, "facts": facts,
             });
             let frame = Frame::request("0", Method::ControlAttach.name(), &params.to_string());
-            let text = self.call(host_conn, Call::Attach(session.clone()), &frame);
+            let text =
+                self.add_sent_request(host_conn, SentRequest::Attach(session.clone()), &frame);
             self.send_to_host(host_conn, text);
         }
     }
 
-    /// What waits has the session told from an earlier place: that is all it needs, and twice is once
-    /// too often.
-    fn asks_to_hear(&self, conn: ConnId, session: &SessionId) -> bool {
+    /// Whether a waiting request replays the session anyway. Attaching in addition would replay it
+    /// twice.
+    fn has_waiting_replay(&self, conn: ConnId, session: &SessionId) -> bool {
         let client = &self.clients[&conn];
-        client.sessions[session].waits.iter().any(|(_, it)| match it {
-            Wait::Request(id) => client.requests.get(id).is_some_and(|it| rewinds(&it.frame)),
-            Wait::Notice(_) => false,
+        client.sessions[session].waiting.iter().any(|(_, it)| match it {
+            WaitingMessage::Request(id) => {
+                client.requests.get(id).is_some_and(|it| replays_history(&it.frame))
+            }
+            WaitingMessage::Notification(_) => false,
         })
     }
 
-    /// The host connection is of no use for this session any more: the owner is looked for, and gets what was
-    /// not answered.
-    pub(super) fn lose(
+    /// Unbinds the session from its connection. The gateway searches the owner and sends it the
+    /// unanswered requests.
+    pub(super) fn on_owner_lost(
         &mut self,
         conn: ConnId,
         session: &SessionId,
         avoid: Option<HostId>,
-        pause: bool,
+        delay: bool,
     ) {
-        let (now, patience) = (self.now, self.config.limits.lost_ms);
+        let (now, owner_wait_ms) = (self.now, self.config.limits.owner_wait_ms);
         let Some(client) = self.clients.get_mut(&conn) else { return };
         let Some(it) = client.sessions.get_mut(session) else { return };
         let Some(host_conn) = it.host_conn.take() else { return };
-        it.heard.lose();
-        it.pinned = false;
-        let (again, unknown) = self.recall(conn, session, host_conn);
+        it.position.on_connection_lost();
+        it.is_importing = false;
+        let (resend, not_repeatable) = self.take_sent_requests(conn, session, host_conn);
         self.counters.moves += 1;
-        self.counters.resent += again.len() as u64;
-        let it = self.used(conn, session);
-        let since = *it.lost.get_or_insert(now);
-        for id in again.into_iter().rev() {
+        self.counters.resent += resend.len() as u64;
+        let it = self.session_entry(conn, session);
+        let since = *it.unserved_since.get_or_insert(now);
+        for id in resend.into_iter().rev() {
             if !is_planted("gateway-forgets-open-request") {
-                it.waits.push_front((since, Wait::Request(id)));
+                it.waiting.push_front((since, WaitingMessage::Request(id)));
             }
         }
-        if !it.waits.is_empty() {
-            self.timers.set(since.plus(patience), Timer::Lost(conn, session.clone()));
+        if !it.waiting.is_empty() {
+            self.timers.set(since.plus(owner_wait_ms), Timer::SessionWait(conn, session.clone()));
         }
         if !is_planted("gateway-leaves-requests-open") {
-            self.withdraw_asks(conn, |it| {
+            self.cancel_forwarded(conn, |it| {
                 it.host_conn == host_conn && it.session.as_ref() == Some(session)
             });
         }
-        for id in unknown {
-            let why = "its host was lost before it answered: see in `session/list` whether there is a fork";
-            self.fail(conn, &id, &Fault::HostLost { why: why.to_owned() });
+        for id in not_repeatable {
+            let why = "its host was lost before it responded: check `session/list` for a fork";
+            self.send_error(conn, &id, &Fault::HostLost { why: why.to_owned() });
         }
         if !self.clients.contains_key(&conn) {
             return;
         }
-        self.leave_if_idle(conn, session);
+        self.remove_unused_session(conn, session);
         if self.clients[&conn].sessions.contains_key(session) {
-            self.seek(session, conn, avoid, pause);
+            self.search_owner(session, conn, avoid, delay);
         }
     }
 
-    /// The requests in a session that were sent by a host connection: which to send again, in order, and which must not
-    /// be, because they may have been done and nobody would know them again.
-    fn recall(
+    /// Takes the requests in a session that were sent on a connection. Returns the ones to send
+    /// again, in order, and the ones that must not be repeated, because they may have been executed
+    /// and are not idempotent.
+    fn take_sent_requests(
         &mut self,
         conn: ConnId,
         session: &SessionId,
         host_conn: HostConnectionId,
     ) -> (Vec<Box<str>>, Vec<Box<str>>) {
         let client = self.clients.get_mut(&conn).expect("the caller found it");
-        let of_it = |to: &To| matches!(to, To::Session(of) if of == session);
-        let (mut again, mut unknown) = (Vec::new(), Vec::new());
-        for (id, open) in client.requests.iter_mut().filter(|(_, it)| of_it(&it.to)) {
-            let Some((_, ours)) = open.sent.take() else { continue };
+        let is_in_session =
+            |target: &RequestTarget| matches!(target, RequestTarget::Session(of) if of == session);
+        let (mut resend, mut not_repeatable) = (Vec::new(), Vec::new());
+        for (id, request) in client.requests.iter_mut().filter(|(_, it)| is_in_session(&it.target))
+        {
+            let Some((_, host_request_id)) = request.sent.take() else { continue };
             let host_conn = self.host_conns.get_mut(&host_conn);
-            // An answer that still comes is to be nobody's. One that has come said that it was not done.
-            let undone = host_conn.is_some_and(|host_conn| host_conn.calls.remove(&ours).is_none());
-            if !undone && open.frame.is_method(Method::SessionFork) {
-                unknown.push(id.clone());
+            // A late response is discarded. A request whose response has come was not executed.
+            let is_undone = host_conn.is_some_and(|host_conn| {
+                host_conn.sent_requests.remove(&host_request_id).is_none()
+            });
+            if !is_undone && request.frame.is_method(Method::SessionFork) {
+                not_repeatable.push(id.clone());
             } else {
-                again.push((open.order, id.clone()));
+                resend.push((request.order, id.clone()));
             }
         }
-        again.sort_unstable();
-        (again.into_iter().map(|(_, id)| id).collect(), unknown)
+        resend.sort_unstable();
+        (resend.into_iter().map(|(_, id)| id).collect(), not_repeatable)
     }
 
-    /// What has waited too long for an owner is answered; the client may go on with the rest.
-    pub(super) fn on_waited(&mut self, conn: ConnId, session: &SessionId) {
-        let patience = self.config.limits.lost_ms;
-        let mut told = false;
+    /// Fails messages that waited too long for an owner. The client stays connected.
+    pub(super) fn expire_waiting(&mut self, conn: ConnId, session: &SessionId) {
+        let owner_wait_ms = self.config.limits.owner_wait_ms;
+        let mut has_noted = false;
         while let Some(client) = self.clients.get_mut(&conn)
             && let Some(it) = client.sessions.get_mut(session).filter(|it| it.host_conn.is_none())
-            && let Some((since, _)) = it.waits.front()
+            && let Some((since, _)) = it.waiting.front()
         {
-            let due = since.plus(patience);
+            let due = since.plus(owner_wait_ms);
             if self.now < due {
-                return self.timers.set(due, Timer::Lost(conn, session.clone()));
+                return self.timers.set(due, Timer::SessionWait(conn, session.clone()));
             }
-            let (_, what) = it.waits.pop_front().expect("seen above");
-            let fault = self.lost_fault(session);
-            if !std::mem::replace(&mut told, true) {
-                let (session, why) = (Some(session.clone()), fault.to_string());
-                self.note(GatewayNote::GaveUp { conn, session, why });
+            let (_, message) = it.waiting.pop_front().expect("seen above");
+            let fault = self.no_owner_fault(session);
+            if !std::mem::replace(&mut has_noted, true) {
+                let (session, reason) = (Some(session.clone()), fault.to_string());
+                self.note(GatewayNote::GaveUp { conn, session, reason });
             }
-            self.give_up(conn, session, what, &fault);
+            self.fail_waiting(conn, session, message, &fault);
         }
     }
 
-    fn give_up(&mut self, conn: ConnId, session: &SessionId, what: Wait, fault: &Fault) {
-        match what {
-            Wait::Request(id) => self.fail(conn, &id, fault),
-            Wait::Notice(frame) => {
+    fn fail_waiting(
+        &mut self,
+        conn: ConnId,
+        session: &SessionId,
+        message: WaitingMessage,
+        fault: &Fault,
+    ) {
+        match message {
+            WaitingMessage::Request(id) => self.send_error(conn, &id, fault),
+            WaitingMessage::Notification(frame) => {
                 let client = self.clients.get_mut(&conn).expect("the caller found it");
-                client.kept -= frame.bytes().len();
-                self.unrouted(conn, &frame, fault);
+                client.retained_bytes -= frame.bytes().len();
+                self.note_unrouted(conn, &frame, fault);
             }
         }
-        self.leave_if_idle(conn, session);
+        self.remove_unused_session(conn, session);
     }
 
-    /// There is no such session: whatever waits for it is told so.
-    pub(super) fn forget(&mut self, conn: ConnId, session: &SessionId, fault: &Fault) {
+    /// The session does not exist: fails all messages that wait for it.
+    pub(super) fn on_session_missing(&mut self, conn: ConnId, session: &SessionId, fault: &Fault) {
         let Some(client) = self.clients.get_mut(&conn) else { return };
         let Some(it) = client.sessions.get_mut(session).filter(|it| it.host_conn.is_none()) else {
             return;
         };
         it.attached = None;
-        for (_, what) in std::mem::take(&mut it.waits) {
-            self.give_up(conn, session, what, fault);
+        for (_, message) in std::mem::take(&mut it.waiting) {
+            self.fail_waiting(conn, session, message, fault);
         }
         if let Some(client) = self.clients.get_mut(&conn) {
             client.sessions.remove(session);
         }
     }
 
-    /// What nobody listens to and nothing is open in is looked for afresh the next time.
-    pub(super) fn leave_if_idle(&mut self, conn: ConnId, session: &SessionId) {
+    /// Removes a session without subscription and pending requests; its owner is searched again on
+    /// the next use.
+    pub(super) fn remove_unused_session(&mut self, conn: ConnId, session: &SessionId) {
         let Some(client) = self.clients.get_mut(&conn) else { return };
         let Some(it) = client.sessions.get(session) else { return };
-        let quiet = it.attached.is_none() && !it.pinned && it.waits.is_empty();
-        let asks = |to: &To| matches!(to, To::Session(of) if of == session);
-        if quiet && !client.requests.values().any(|it| asks(&it.to)) {
+        let is_unused = it.attached.is_none() && !it.is_importing && it.waiting.is_empty();
+        let is_about =
+            |target: &RequestTarget| matches!(target, RequestTarget::Session(of) if of == session);
+        if is_unused && !client.requests.values().any(|it| is_about(&it.target)) {
             client.sessions.remove(session);
         }
     }
 
-    /// What an answer says about sessions: what was opened or found is heard by this host connection.
-    pub(super) fn learn(
-        &mut self,
-        conn: ConnId,
-        host_conn: HostConnectionId,
-        request: &Frame,
-        answer: &Frame,
-    ) {
-        let method = request.known_method();
-        let session = request.session_id().map(|it| SessionId::from(&*it));
-        let client = self.clients.get_mut(&conn).expect("its host connection spoke");
-        if let Some(it) = session.as_ref().and_then(|it| client.sessions.get_mut(it)) {
-            it.lost = None;
-            if method.is_some_and(|it| ATTACHES.contains(&it)) {
-                it.heard.told_upto(head_of(answer));
-            }
-        }
-        self.count_placed(conn, request, answer);
-        if answer.result().is_none() {
-            return;
-        }
-        match (method, session) {
-            (Some(Method::SessionNew | Method::SessionFork | Method::ControlImport), _) => {
-                let Some(named) = answer.session_id().map(|it| SessionId::from(&*it)) else {
-                    return;
-                };
-                let it = self.used(conn, &named);
-                if method == Some(Method::ControlImport) {
-                    (it.host_conn, it.pinned) = (Some(host_conn), true);
-                } else if it.attached.is_none() {
-                    let from =
-                        head_of(answer).or((method == Some(Method::SessionNew)).then_some(0));
-                    it.heard = from.map_or_else(Heard::default, Heard::upto);
-                    (it.host_conn, it.attached) = (Some(host_conn), Some(Manner::default()));
-                }
-            }
-            (Some(Method::SessionDelete), Some(session)) => {
-                let client = self.clients.get_mut(&conn).expect("its host connection spoke");
-                if let Some(it) = client.sessions.get_mut(&session) {
-                    (it.attached, it.pinned) = (None, false);
-                }
-            }
-            (Some(method), Some(session)) if ATTACHES.contains(&method) => {
-                self.used(conn, &session).attached = Some(manner(request));
-            }
-            _ => {}
-        }
-    }
-
-    pub(super) fn on_heard_upto(&mut self, conn: ConnId, session: &SessionId, head: u64) {
-        let it = self.used(conn, session);
-        it.lost = None;
-        it.heard.told_upto(Some(head));
-    }
-
-    /// Whether this host connection speaks for the session to this client.
-    pub(super) fn is_by(
-        &self,
-        conn: ConnId,
-        session: &SessionId,
-        host_conn: HostConnectionId,
-    ) -> bool {
-        let it = self.clients.get(&conn).and_then(|it| it.sessions.get(session));
-        it.is_some_and(|it| it.host_conn == Some(host_conn))
-    }
-
-    /// A frame of a session came by this host connection. Says whether the client has yet to hear it.
-    pub(super) fn hears(
-        &mut self,
-        conn: ConnId,
-        session: &SessionId,
-        host_conn: HostConnectionId,
-        seq: Option<u64>,
-    ) -> bool {
-        let client = self.clients.get_mut(&conn).expect("its host connection spoke");
-        let Some(it) = client.sessions.get_mut(session) else {
-            // Said before the answer that names it.
-            if let Some(seq) = seq {
-                let mut heard = Heard::upto(0);
-                heard.hears(seq);
-                let attached = Some(Manner::default());
-                let it = Use { host_conn: Some(host_conn), attached, heard, ..Use::default() };
-                client.sessions.insert(session.clone(), it);
-            }
-            return true;
-        };
-        if it.host_conn != Some(host_conn) {
-            return false;
-        }
-        it.lost = None;
-        let Some(seq) = seq else { return true };
-        it.attached.get_or_insert_default();
-        it.heard.hears(seq)
-    }
-
-    /// Prompts that were sent are to stop, wherever they get to.
-    pub(super) fn cancel_prompts(&mut self, conn: ConnId, session: &SessionId) {
-        let client = self.clients.get_mut(&conn).expect("it spoke");
-        for open in client.requests.values_mut() {
-            let of_it = matches!(&open.to, To::Session(of) if of == session);
-            let sent = open.sent.is_some();
-            open.cancelled |= of_it && sent && open.frame.is_method(Method::SessionPrompt);
+    /// Marks sent prompts as cancelled, so that they are cancelled again wherever they are sent
+    /// again.
+    pub(super) fn mark_prompts_cancelled(&mut self, conn: ConnId, session: &SessionId) {
+        let client = self.clients.get_mut(&conn).expect("it sent a frame");
+        for request in client.requests.values_mut() {
+            let is_in_session =
+                matches!(&request.target, RequestTarget::Session(of) if of == session);
+            let sent = request.sent.is_some();
+            request.cancelled |=
+                is_in_session && sent && request.frame.is_method(Method::SessionPrompt);
         }
     }
 }
 
-/// Whether it makes a session heard from an earlier place.
-fn rewinds(request: &Frame) -> bool {
+/// Whether a request replays earlier events of the session.
+fn replays_history(request: &Frame) -> bool {
     matches!(request.known_method(), Some(Method::SessionLoad | Method::ControlAttach))
 }
 
-pub(super) fn manner(attach: &Frame) -> Manner {
+pub(super) fn parse_attach_options(attach: &Frame) -> AttachOptions {
     let params: Value =
         attach.params().and_then(|it| serde_json::from_str(it).ok()).unwrap_or_default();
     let flag = |name: &str| params[name].as_bool().unwrap_or(false);
-    Manner { observe: flag("observe"), facts: flag("facts") }
+    AttachOptions { observe: flag("observe"), facts: flag("facts") }
 }

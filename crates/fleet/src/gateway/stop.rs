@@ -1,5 +1,5 @@
-//! Stopping: everybody is told and hung up on. Their turns run on at the hosts, and whoever comes
-//! back to another gateway finds them.
+//! Stopping: the gateway answers all pending requests and closes all clients. Their turns continue
+//! on the hosts, and the clients can reconnect through another gateway.
 
 use super::{Gateway, GatewayOutput};
 use jackfield_hub::ConnId;
@@ -14,14 +14,14 @@ impl Gateway {
         for conn in conns {
             let ids: Vec<Box<str>> = self.clients[&conn].requests.keys().cloned().collect();
             for id in ids {
-                self.fail(conn, &id, &Fault::Stopping);
+                self.send_error(conn, &id, &Fault::Stopping);
             }
-            self.hang_up(conn);
+            self.close_client(conn);
         }
-        self.stop_if_left();
+        self.finish_stop();
     }
 
-    pub(super) fn stop_if_left(&mut self) {
+    pub(super) fn finish_stop(&mut self) {
         if self.stopping && self.clients.is_empty() {
             self.outputs.push_back(GatewayOutput::Stopped);
         }

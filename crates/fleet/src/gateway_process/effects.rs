@@ -1,7 +1,7 @@
-//! Carrying out what the gateway asks. Clients and host connections are the same kind of edge: a host connection is a socket pair of
-//! which the fleet has the other end.
+//! Carries out the outputs of the gateway. A host connection is handled like a client: it is a
+//! socket pair whose other end belongs to the fleet.
 
-use super::seek::{Seeker, Wanted};
+use super::session_locator::{SessionFilter, SessionLocator};
 use crate::gateway::{ClientAction, GatewayInput, GatewayOutput, HostConnectionId, HostId};
 use crate::{AuditEvent, AuditLog};
 use bytes::Bytes;
@@ -10,19 +10,19 @@ use jackfield_transport::{ClientEvent, ClientHandle, ClientStream};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tokio::{net::UnixStream, sync::mpsc::Sender};
 
-/// The longest message of a host: pages of a log and lists are longer than what clients send.
+/// The longest message of a host. Log pages and lists are longer than client messages.
 pub(crate) const HOST_FRAME_BYTES_MAX: usize = 64 << 20;
 
-/// The hands of the loop.
+/// Connections and lookups of the loop.
 pub(crate) struct Effects {
     conns: BTreeMap<ConnId, ClientHandle>,
     host_conns: BTreeMap<HostConnectionId, ClientHandle>,
     dirty_conns: BTreeSet<ConnId>,
     dirty_host_conns: BTreeSet<HostConnectionId>,
     host_conn_events: Sender<(HostConnectionId, ClientEvent)>,
-    pub(crate) seeker: Seeker,
-    trail: AuditLog,
-    /// What carrying out an output made happen at once.
+    pub(crate) locator: SessionLocator,
+    audit_log: AuditLog,
+    /// Inputs that result from an output at once.
     pub(crate) inputs: VecDeque<GatewayInput>,
     pub(crate) stopped: bool,
 }
@@ -30,8 +30,8 @@ pub(crate) struct Effects {
 impl Effects {
     pub(crate) fn new(
         host_conn_events: Sender<(HostConnectionId, ClientEvent)>,
-        seeker: Seeker,
-        trail: AuditLog,
+        locator: SessionLocator,
+        audit_log: AuditLog,
     ) -> Effects {
         Effects {
             conns: BTreeMap::new(),
@@ -39,8 +39,8 @@ impl Effects {
             dirty_conns: BTreeSet::new(),
             dirty_host_conns: BTreeSet::new(),
             host_conn_events,
-            seeker,
-            trail,
+            locator,
+            audit_log,
             inputs: VecDeque::new(),
             stopped: false,
         }
@@ -60,14 +60,14 @@ impl Effects {
 
     pub(crate) fn carry_out(&mut self, output: GatewayOutput) {
         match output {
-            GatewayOutput::ToClient { conn, text } => {
+            GatewayOutput::SendToClient { conn, text } => {
                 send(&mut self.conns, &mut self.dirty_conns, conn, text);
             }
-            GatewayOutput::ToHost { host_conn, text } => {
+            GatewayOutput::SendToHost { host_conn, text } => {
                 send(&mut self.host_conns, &mut self.dirty_host_conns, host_conn, text);
             }
             GatewayOutput::CloseClient { conn } => {
-                with(&mut self.conns, conn, ClientHandle::close_after_flush);
+                apply_to(&mut self.conns, conn, ClientHandle::close_after_flush);
             }
             GatewayOutput::OpenHostConnection { host_conn, host } => {
                 self.open_host_conn(host_conn, host);
@@ -75,57 +75,71 @@ impl Effects {
             GatewayOutput::CloseHostConnection { host_conn } => {
                 drop(self.host_conns.remove(&host_conn));
             }
-            GatewayOutput::PauseClient { conn } => with(&mut self.conns, conn, ClientHandle::pause),
+            GatewayOutput::PauseClient { conn } => {
+                apply_to(&mut self.conns, conn, ClientHandle::pause);
+            }
             GatewayOutput::ResumeClient { conn } => {
-                with(&mut self.conns, conn, ClientHandle::resume);
+                apply_to(&mut self.conns, conn, ClientHandle::resume);
             }
             GatewayOutput::PauseHostConnection { host_conn } => {
-                with(&mut self.host_conns, host_conn, ClientHandle::pause);
+                apply_to(&mut self.host_conns, host_conn, ClientHandle::pause);
             }
             GatewayOutput::ResumeHostConnection { host_conn } => {
-                with(&mut self.host_conns, host_conn, ClientHandle::resume);
+                apply_to(&mut self.host_conns, host_conn, ClientHandle::resume);
             }
-            GatewayOutput::Locate { session, avoid } => self.seeker.locate(session, avoid),
-            GatewayOutput::List { token, cursor, cwd, tenant } => {
-                self.seeker.list(token, cursor, Wanted { cwd, tenant });
+            GatewayOutput::LocateSession { session, avoid } => {
+                self.locator.locate_session(session, avoid);
+            }
+            GatewayOutput::ListSessions { token, cursor, cwd, tenant } => {
+                self.locator.list_sessions(token, cursor, SessionFilter { cwd, tenant });
             }
             GatewayOutput::ReadLog { token, session, after } => {
-                self.seeker.read_log(token, session, after);
+                self.locator.read_log(token, session, after);
             }
-            GatewayOutput::ClientAction(deed) => self.tell(deed),
+            GatewayOutput::ClientAction(action) => self.record_action(action),
             GatewayOutput::Note(note) => tracing::info!("{note}"),
             GatewayOutput::Stopped => self.stopped = true,
         }
     }
 
-    fn tell(&mut self, deed: ClientAction) {
-        let ClientAction { conn, tenant, client, method, session, answer, refused } = deed;
+    fn record_action(&mut self, action: ClientAction) {
+        let ClientAction { conn, tenant, client, method, session, answer, refused } = action;
         let (conn, session) = (Some(conn.to_string()), session.map(|it| it.to_string()));
-        let word = AuditEvent::new(self.trail.gateway(), method);
-        self.trail.record(AuditEvent { tenant, client, conn, session, answer, refused, ..word });
+        let event = AuditEvent::new(self.audit_log.gateway(), method);
+        self.audit_log.record(AuditEvent {
+            tenant,
+            client,
+            conn,
+            session,
+            answer,
+            refused,
+            ..event
+        });
     }
 
-    /// What is said on it before the host has taken it waits in the socket.
+    /// Frames that are sent before the host accepts the connection wait in the socket.
     fn open_host_conn(&mut self, host_conn: HostConnectionId, host: HostId) {
-        let (ours, theirs) = match UnixStream::pair() {
+        let (local, remote) = match UnixStream::pair() {
             Ok(pair) => pair,
             Err(error) => {
-                let why = error.to_string();
-                return self.inputs.push_back(GatewayInput::HostConnectionGone { host_conn, why });
+                let reason = error.to_string();
+                return self
+                    .inputs
+                    .push_back(GatewayInput::HostConnectionGone { host_conn, reason });
             }
         };
         let events = self.host_conn_events.clone();
         let handle = jackfield_transport::open_connection(
-            ClientStream::from(ours),
+            ClientStream::from(local),
             host_conn,
             events,
             HOST_FRAME_BYTES_MAX,
         );
         self.host_conns.insert(host_conn, handle);
-        self.seeker.open_host_conn(host_conn, host, theirs);
+        self.locator.open_host_conn(host_conn, host, remote);
     }
 
-    /// Writes out what the turn produced.
+    /// Writes the frames that this iteration of the loop produced.
     pub(crate) fn flush(&mut self) {
         for conn in std::mem::take(&mut self.dirty_conns) {
             let bytes = self.conns.get_mut(&conn).map_or(0, ClientHandle::flush);
@@ -143,22 +157,22 @@ impl Effects {
 }
 
 fn send<K: Ord + Copy>(
-    edges: &mut BTreeMap<K, ClientHandle>,
+    handles: &mut BTreeMap<K, ClientHandle>,
     dirty: &mut BTreeSet<K>,
     key: K,
     text: Bytes,
 ) {
-    let Some(handle) = edges.get_mut(&key) else { return };
+    let Some(handle) = handles.get_mut(&key) else { return };
     handle.send(text);
     dirty.insert(key);
 }
 
-fn with<K: Ord + Copy>(
-    edges: &mut BTreeMap<K, ClientHandle>,
+fn apply_to<K: Ord + Copy>(
+    handles: &mut BTreeMap<K, ClientHandle>,
     key: K,
-    act: impl FnOnce(&mut ClientHandle),
+    apply: impl FnOnce(&mut ClientHandle),
 ) {
-    if let Some(handle) = edges.get_mut(&key) {
-        act(handle);
+    if let Some(handle) = handles.get_mut(&key) {
+        apply(handle);
     }
 }

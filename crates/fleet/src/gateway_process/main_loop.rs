@@ -1,6 +1,6 @@
-//! The one loop: take what there is, let the gateway think, carry out what it asks, send.
+//! The loop: receive inputs, run the gateway, carry out its outputs, flush.
 
-use super::{clock::Clock, effects::Effects, seek::Seeker};
+use super::{clock::MonotonicClock, effects::Effects, session_locator::SessionLocator};
 use crate::gateway::{Gateway, GatewayConfig, GatewayGauges, GatewayInput, Host, HostConnectionId};
 use crate::{AuditLog, FleetConnection, HostEntry};
 use jackfield_hub::ConnId;
@@ -13,119 +13,134 @@ use tokio::sync::{
     oneshot, watch,
 };
 
-/// What an edge may have waiting for the loop.
-const MAILBOX: usize = 64;
-/// Messages taken in one go before everything is sent.
+/// Capacity of the channels from connections to the loop.
+const CHANNEL_CAPACITY: usize = 64;
+/// Messages that are handled before everything is flushed.
 const BATCH_MAX: usize = 128;
-/// Places for one agent: hosts bound only all of them together.
-const PLACES: usize = 1 << 16;
+/// Free processes for one agent: hosts limit only their total.
+const AGENT_PROCESSES_MAX: usize = 1 << 16;
 
-/// A question for the numbers of this moment.
-pub type Scrape = oneshot::Sender<GatewayGauges>;
+/// A request for the current gauges.
+pub type GaugesRequest = oneshot::Sender<GatewayGauges>;
 
-/// What a gateway is started with.
-pub struct Front {
+/// A gateway process before it runs.
+pub struct GatewayProcess {
     pub config: GatewayConfig,
-    pub link: FleetConnection,
-    pub owners: StreamOwnership,
+    pub connection: FleetConnection,
+    pub ownership: StreamOwnership,
     pub hosts: watch::Receiver<Arc<Vec<HostEntry>>>,
-    /// Where is kept what clients do.
-    pub trail: AuditLog,
-    /// Clients that were let in.
+    /// Receives the actions of clients.
+    pub audit_log: AuditLog,
+    /// Connections of authenticated clients.
     pub accepted: Receiver<ClientStream>,
-    pub scrapes: Receiver<Scrape>,
-    /// Somebody wants it to end.
+    pub gauges_requests: Receiver<GaugesRequest>,
+    /// Requests to stop.
     pub stop: Receiver<()>,
 }
 
-struct Loop {
+struct GatewayLoop {
     gateway: Gateway,
-    clock: Clock,
+    clock: MonotonicClock,
     effects: Effects,
     client_events: Sender<(ConnId, ClientEvent)>,
     next_conn: u64,
 }
 
-enum Woken {
+enum LoopEvent {
     Client(ConnId, ClientEvent),
     HostConnection(HostConnectionId, ClientEvent),
-    Found(GatewayInput),
+    LookupResult(GatewayInput),
     Accepted(ClientStream),
     Hosts,
-    Scrape(Scrape),
+    Gauges(GaugesRequest),
     Stop,
     Tick,
 }
 
-struct Mailboxes {
+struct LoopReceivers {
     clients: Receiver<(ConnId, ClientEvent)>,
     host_conns: Receiver<(HostConnectionId, ClientEvent)>,
-    found: Receiver<GatewayInput>,
+    results: Receiver<GatewayInput>,
     accepted: Receiver<ClientStream>,
     hosts: watch::Receiver<Arc<Vec<HostEntry>>>,
-    scrapes: Receiver<Scrape>,
+    gauges_requests: Receiver<GaugesRequest>,
     stop: Receiver<()>,
 }
 
-impl Front {
-    /// Runs until it is asked to stop and every client has been told.
+impl GatewayProcess {
+    /// Runs until it is asked to stop and every client is closed.
     pub async fn run(self) {
-        let (client_events, clients) = mpsc::channel(MAILBOX);
-        let (host_conn_events, host_conns) = mpsc::channel(MAILBOX);
-        let (found_tx, found) = mpsc::channel(MAILBOX);
-        let Front { config, link, owners, hosts, trail, accepted, scrapes, stop } = self;
-        let seeker =
-            Seeker { link, owners, hosts: hosts.clone(), found: found_tx, recent: Arc::default() };
-        let clock = Clock::start();
-        let mut it = Loop {
+        let (client_events, clients) = mpsc::channel(CHANNEL_CAPACITY);
+        let (host_conn_events, host_conns) = mpsc::channel(CHANNEL_CAPACITY);
+        let (results_tx, results) = mpsc::channel(CHANNEL_CAPACITY);
+        let GatewayProcess {
+            config,
+            connection,
+            ownership,
+            hosts,
+            audit_log,
+            accepted,
+            gauges_requests,
+            stop,
+        } = self;
+        let locator = SessionLocator {
+            connection,
+            ownership,
+            hosts: hosts.clone(),
+            results: results_tx,
+            recent: Arc::default(),
+        };
+        let clock = MonotonicClock::start();
+        let mut it = GatewayLoop {
             gateway: Gateway::new(config, clock.now()),
             clock,
-            effects: Effects::new(host_conn_events, seeker, trail),
+            effects: Effects::new(host_conn_events, locator, audit_log),
             client_events,
             next_conn: 0,
         };
-        let mail = Mailboxes { clients, host_conns, found, accepted, hosts, scrapes, stop };
-        it.tell_hosts(&mail.hosts.borrow().clone());
-        it.run(mail).await;
+        let receivers =
+            LoopReceivers { clients, host_conns, results, accepted, hosts, gauges_requests, stop };
+        it.update_hosts(&receivers.hosts.borrow().clone());
+        it.run(receivers).await;
     }
 }
 
-impl Loop {
-    async fn run(&mut self, mut mail: Mailboxes) {
-        self.settle();
+impl GatewayLoop {
+    async fn run(&mut self, mut receivers: LoopReceivers) {
+        self.flush_all();
         while !self.effects.stopped {
             let timeout = self.gateway.poll_timeout().map(|it| self.clock.until(it));
-            let woken = tokio::select! {
+            let event = tokio::select! {
                 biased;
-                Some((host_conn, event)) = mail.host_conns.recv() => Woken::HostConnection(host_conn, event),
-                Some((conn, event)) = mail.clients.recv() => Woken::Client(conn, event),
-                Some(found) = mail.found.recv() => Woken::Found(found),
-                Some(stream) = mail.accepted.recv() => Woken::Accepted(stream),
-                Ok(()) = mail.hosts.changed() => Woken::Hosts,
-                Some(scrape) = mail.scrapes.recv() => Woken::Scrape(scrape),
-                Some(()) = mail.stop.recv() => Woken::Stop,
-                () = elapsed(timeout) => Woken::Tick,
+                Some((host_conn, event)) = receivers.host_conns.recv() => LoopEvent::HostConnection(host_conn, event),
+                Some((conn, event)) = receivers.clients.recv() => LoopEvent::Client(conn, event),
+                Some(input) = receivers.results.recv() => LoopEvent::LookupResult(input),
+                Some(stream) = receivers.accepted.recv() => LoopEvent::Accepted(stream),
+                Ok(()) = receivers.hosts.changed() => LoopEvent::Hosts,
+                Some(request) = receivers.gauges_requests.recv() => LoopEvent::Gauges(request),
+                Some(()) = receivers.stop.recv() => LoopEvent::Stop,
+                () = sleep_until_timeout(timeout) => LoopEvent::Tick,
             };
-            self.take(woken, &mail);
+            self.handle_event(event, &receivers);
             for _ in 0..BATCH_MAX {
-                if let Ok((host_conn, event)) = mail.host_conns.try_recv() {
-                    self.take(Woken::HostConnection(host_conn, event), &mail);
-                } else if let Ok((conn, event)) = mail.clients.try_recv() {
-                    self.take(Woken::Client(conn, event), &mail);
+                if let Ok((host_conn, event)) = receivers.host_conns.try_recv() {
+                    self.handle_event(LoopEvent::HostConnection(host_conn, event), &receivers);
+                } else if let Ok((conn, event)) = receivers.clients.try_recv() {
+                    self.handle_event(LoopEvent::Client(conn, event), &receivers);
                 } else {
                     break;
                 }
             }
-            self.settle();
+            self.flush_all();
         }
     }
 
-    fn take(&mut self, woken: Woken, mail: &Mailboxes) {
-        match woken {
-            Woken::Client(conn, event) => self.on_client(conn, event),
-            Woken::HostConnection(host_conn, event) => self.on_host_conn(host_conn, event),
-            Woken::Found(found) => self.feed(found),
-            Woken::Accepted(stream) => {
+    fn handle_event(&mut self, event: LoopEvent, receivers: &LoopReceivers) {
+        match event {
+            LoopEvent::Client(conn, event) => self.on_client(conn, event),
+            LoopEvent::HostConnection(host_conn, event) => self.on_host_conn(host_conn, event),
+            LoopEvent::LookupResult(input) => self.feed(input),
+            LoopEvent::Accepted(stream) => {
                 self.next_conn += 1;
                 let conn = ConnId(self.next_conn);
                 let events = self.client_events.clone();
@@ -134,13 +149,13 @@ impl Loop {
                 self.effects.add_conn(conn, handle);
                 self.feed(GatewayInput::ClientOpened { conn });
             }
-            Woken::Hosts => self.tell_hosts(&mail.hosts.borrow().clone()),
-            Woken::Scrape(scrape) => {
-                // Who asked may be gone.
-                let _unheard = scrape.send(self.gateway.gauges());
+            LoopEvent::Hosts => self.update_hosts(&receivers.hosts.borrow().clone()),
+            LoopEvent::Gauges(request) => {
+                // The requester may be gone.
+                let _ignored = request.send(self.gateway.gauges());
             }
-            Woken::Stop => self.feed(GatewayInput::Stop),
-            Woken::Tick => self.feed(GatewayInput::Tick),
+            LoopEvent::Stop => self.feed(GatewayInput::Stop),
+            LoopEvent::Tick => self.feed(GatewayInput::Tick),
         }
     }
 
@@ -149,7 +164,7 @@ impl Loop {
             ClientEvent::Opened => {}
             ClientEvent::Frames(frames) => {
                 for frame in frames {
-                    self.feed(GatewayInput::ClientSpoke { conn, frame });
+                    self.feed(GatewayInput::ClientSentFrame { conn, frame });
                 }
             }
             ClientEvent::InvalidFrame(fault) => {
@@ -173,22 +188,22 @@ impl Loop {
                 }
             }
             ClientEvent::InvalidFrame(fault) => {
-                tracing::error!(%host_conn, %fault, "a host says what is no message");
+                tracing::error!(%host_conn, %fault, "host sent an invalid frame");
             }
             ClientEvent::Wrote(bytes) => {
                 self.feed(GatewayInput::HostConnectionWrote { host_conn, bytes });
             }
-            // A host that says nothing more has nothing to hear either.
+            // A host that sends nothing more does not read either.
             ClientEvent::Finished | ClientEvent::Gone => {
                 self.effects.remove_host_conn(host_conn);
-                let why = "the connection to the host ended".to_owned();
-                self.feed(GatewayInput::HostConnectionGone { host_conn, why });
+                let reason = "the connection to the host ended".to_owned();
+                self.feed(GatewayInput::HostConnectionGone { host_conn, reason });
             }
         }
     }
 
-    fn tell_hosts(&mut self, entries: &[HostEntry]) {
-        self.feed(GatewayInput::Hosts(entries.iter().map(host_of).collect()));
+    fn update_hosts(&mut self, entries: &[HostEntry]) {
+        self.feed(GatewayInput::HostsChanged(entries.iter().map(to_gateway_host).collect()));
     }
 
     fn feed(&mut self, input: GatewayInput) {
@@ -198,8 +213,8 @@ impl Loop {
         }
     }
 
-    /// Sends what there is, until there is nothing more to do.
-    fn settle(&mut self) {
+    /// Flushes until no inputs are left.
+    fn flush_all(&mut self) {
         loop {
             while let Some(input) = self.effects.inputs.pop_front() {
                 self.feed(input);
@@ -212,14 +227,14 @@ impl Loop {
     }
 }
 
-/// A host as the core wants to know it.
-pub fn host_of(entry: &HostEntry) -> Host {
+/// A host as the gateway sees it.
+pub fn to_gateway_host(entry: &HostEntry) -> Host {
     Host {
         name: entry.host.name.clone().into(),
         incarnation: u64::from_str_radix(&entry.host.incarnation, 16).unwrap_or(0),
         labels: entry.labels.iter().map(|(key, value)| format!("{key}={value}").into()).collect(),
         shared: entry.shared.clone(),
-        agents: entry.agents.iter().map(|it| (it.as_str().into(), PLACES)).collect(),
+        agents: entry.agents.iter().map(|it| (it.as_str().into(), AGENT_PROCESSES_MAX)).collect(),
         free: entry.free.map(|it| it as usize),
         load: (entry.live + entry.sessions) as usize,
         sessions: entry.sessions as usize,
@@ -232,7 +247,7 @@ pub fn host_of(entry: &HostEntry) -> Host {
     }
 }
 
-async fn elapsed(timeout: Option<Duration>) {
+async fn sleep_until_timeout(timeout: Option<Duration>) {
     match timeout {
         Some(timeout) => tokio::time::sleep(timeout).await,
         None => pending().await,

@@ -1,17 +1,19 @@
-//! The process around [`crate::gateway`]: clients on one side, host connections to hosts on the other, and the
-//! journal to look up whose a session is.
+//! The process around [`crate::gateway`]: client connections, host connections, and lookups in the
+//! journal.
 //!
-//! Read in this order: [`Front`] (`main_loop.rs`, the loop), `effects.rs` (the edges), `seek.rs` (who owns a
-//! session, and which are there), `heirs.rs` (who could).
+//! Read in this order: [`GatewayProcess`] (`main_loop.rs`, the loop), `effects.rs` (the connections),
+//! `session_locator.rs` (finds the owner of a session, lists sessions), `takeover.rs` (which hosts may
+//! take over a session).
 //!
-//! **Invariant:** nothing here decides where a frame goes, and nothing in the loop waits: looking up is a
-//! task, and its outcome an input.
+//! **Invariant:** nothing here decides where a frame goes, and the loop never waits: each lookup is a
+//! task, and its result is an input.
 
 mod clock;
 mod effects;
-mod heirs;
-mod main_loop;
-mod seek;
 
-pub use heirs::needs_of;
-pub use main_loop::{Front, Scrape, host_of};
+mod main_loop;
+mod session_locator;
+mod takeover;
+
+pub use main_loop::{GatewayProcess, GaugesRequest, to_gateway_host};
+pub use takeover::placement_needs;

@@ -1,4 +1,4 @@
-//! Makes deliberate mistakes and checks that the simulator finds each: `cargo xtask plant`.
+//! Plants bugs and checks that the simulator finds each: `cargo xtask plant`.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool")]
 
@@ -10,27 +10,27 @@ fn main() -> ExitCode {
     let unknown = names.iter().find(|name| PLANTED_BUGS.iter().all(|it| it.name != **name));
     if let Some(unknown) = unknown {
         let known: Vec<&str> = PLANTED_BUGS.iter().map(|it| it.name).collect();
-        eprintln!("there is no planted bug `{unknown}`; there are: {}", known.join(", "));
+        eprintln!("unknown bug `{unknown}`; known bugs: {}", known.join(", "));
         return ExitCode::from(2);
     }
     let is_wanted = |it: &&PlantedBug| names.is_empty() || names.iter().any(|name| name == it.name);
-    find(&PLANTED_BUGS.iter().filter(is_wanted).copied().collect::<Vec<_>>())
+    find_and_print(&PLANTED_BUGS.iter().filter(is_wanted).copied().collect::<Vec<_>>())
 }
 
 #[cfg(not(planted_bugs))]
-fn find(_bugs: &[PlantedBug]) -> ExitCode {
-    eprintln!("this build contains no planted bugs; use `cargo xtask plant`");
+fn find_and_print(_bugs: &[PlantedBug]) -> ExitCode {
+    eprintln!("this build has no planted bugs; run `cargo xtask plant`");
     ExitCode::from(2)
 }
 
 /// Prints a table of what found each bug, and fails if one was not found.
 #[cfg(planted_bugs)]
-fn find(bugs: &[PlantedBug]) -> ExitCode {
+fn find_and_print(bugs: &[PlantedBug]) -> ExitCode {
     use jackfield_sim::worlds::WORLDS;
 
-    /// A bug that hides for longer is not covered.
+    /// A bug that is not found within this many seeds is not covered.
     const SEEDS_MAX: u64 = 20_000;
-    /// Without a bug, so many seeds must pass.
+    /// The number of seeds that must pass without a bug.
     const CONTROL_SEEDS: u64 = 300;
 
     // A failed assertion is one way in which a bug is found.
@@ -38,7 +38,7 @@ fn find(bugs: &[PlantedBug]) -> ExitCode {
     for world in WORLDS {
         if let Err(it) = world.run_seeds(0..CONTROL_SEEDS, world.steps) {
             let replay = world.replay_command(it.seed, it.steps);
-            eprintln!("without a bug, seed {} breaks `{}`: {replay}", it.seed, it.invariant);
+            eprintln!("without a bug, seed {} violates `{}`: {replay}", it.seed, it.invariant);
             return ExitCode::FAILURE;
         }
     }

@@ -1,10 +1,10 @@
-//! Runs the simulated worlds over many seeds, or one seed with a trace of what happened: `cargo xtask sim`.
+//! Runs the simulated worlds over many seeds, or one seed with a trace: `cargo xtask sim`.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool")]
 
 use jackfield_sim::{
-    hub_sim::Tally,
-    worlds::{Failure, WORLDS, World},
+    hub_sim::RunTally,
+    worlds::{SeedFailure, WORLDS, WorldKind},
 };
 use std::{
     process::ExitCode,
@@ -13,20 +13,20 @@ use std::{
 
 const USAGE: &str =
     "usage: cargo xtask sim [--world hub|bus|gateway] [--seed N | --first N | --fresh] [--steps N] [--trace]
-  runs SIM_SEEDS seeds (2000) from the first one (0) on, or one seed; --fresh begins at the current time";
+  runs SIM_SEEDS seeds (default 2000) starting at --first (default 0), or one seed; --fresh starts at the current time";
 
-/// Printed from the end of a trace, unless `--trace` asks for all of it.
+/// The number of lines printed from the end of a trace, unless `--trace` is given.
 const TRACE_LINES: usize = 60;
 
 /// Seeds per world if neither `--seed` nor `SIM_SEEDS` is given.
 const SEEDS: u64 = 2_000;
 
 #[derive(Debug, Clone, Copy)]
-struct Options {
-    /// All of them, if none is named.
-    world: Option<World>,
+struct SimOptions {
+    /// All worlds if `None`.
+    world: Option<WorldKind>,
     seed: Option<u64>,
-    /// Where a run of many seeds begins.
+    /// The first seed of a run over many.
     first: u64,
     steps: Option<u32>,
     trace: bool,
@@ -35,45 +35,45 @@ struct Options {
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let Some(options) = parse(&words) else {
+    let Some(options) = parse_options(&words) else {
         eprintln!("{USAGE}");
         return ExitCode::from(2);
     };
-    // The panic of a broken invariant is caught and printed below.
+    // The panic of a violated invariant is caught and printed below.
     std::panic::set_hook(Box::new(|_| {}));
     let chosen = options.world.map_or(WORLDS.to_vec(), |it| vec![it]);
-    let good = chosen.into_iter().all(|world| {
+    let passed = chosen.into_iter().all(|world| {
         let steps = options.steps.unwrap_or(world.steps);
         let outcome = match options.seed {
-            Some(seed) => one(world, seed, steps),
-            None => many(world, options.first, steps),
+            Some(seed) => run_one_seed(world, seed, steps),
+            None => run_many_seeds(world, options.first, steps),
         };
-        outcome.map_err(|failure| explain(world, &failure, options.trace)).is_ok()
+        outcome.map_err(|failure| print_failure(world, &failure, options.trace)).is_ok()
     });
-    if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn one(world: World, seed: u64, steps: u32) -> Result<(), Failure> {
-    show(&(world.run)(seed, steps)?);
-    println!("{}, seed {seed}: {steps} steps, everything holds\n", world.name);
+fn run_one_seed(world: WorldKind, seed: u64, steps: u32) -> Result<(), SeedFailure> {
+    print_tally(&(world.run)(seed, steps)?);
+    println!("{}, seed {seed}: {steps} steps, all invariants hold\n", world.name);
     Ok(())
 }
 
-fn many(world: World, first: u64, steps: u32) -> Result<(), Failure> {
+fn run_many_seeds(world: WorldKind, first: u64, steps: u32) -> Result<(), SeedFailure> {
     let seeds = std::env::var("SIM_SEEDS").ok().and_then(|it| it.parse().ok()).unwrap_or(SEEDS);
     let start = Instant::now();
-    show(&world.run_seeds(first..first.saturating_add(seeds), steps)?);
+    print_tally(&world.run_seeds(first..first.saturating_add(seeds), steps)?);
     let seconds = start.elapsed().as_secs_f64();
     let rate = f64::from(u32::try_from(seeds).unwrap_or(u32::MAX)) / seconds;
     println!(
-        "{}: {seeds} seeds from {first} on of {steps} steps in {seconds:.1} s ({rate:.0}/s): everything holds\n",
+        "{}: {seeds} seeds from {first} of {steps} steps in {seconds:.1} s ({rate:.0}/s): all invariants hold\n",
         world.name
     );
     Ok(())
 }
 
-fn parse(words: &[&str]) -> Option<Options> {
-    let mut options = Options { world: None, seed: None, first: 0, steps: None, trace: false };
+fn parse_options(words: &[&str]) -> Option<SimOptions> {
+    let mut options = SimOptions { world: None, seed: None, first: 0, steps: None, trace: false };
     let mut words = words.iter();
     while let Some(word) = words.next() {
         match *word {
@@ -97,21 +97,21 @@ fn seconds_since_1970() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs())
 }
 
-fn show(tally: &Tally) {
-    for (what, count) in tally.iter() {
-        println!("{count:>10} {what}");
+fn print_tally(tally: &RunTally) {
+    for (name, count) in tally.iter() {
+        println!("{count:>10} {name}");
     }
 }
 
-fn explain(world: World, failure: &Failure, whole: bool) {
-    let Failure { seed, steps, invariant, detail, trace } = failure;
-    let skipped = if whole { 0 } else { trace.len().saturating_sub(TRACE_LINES) };
+fn print_failure(world: WorldKind, failure: &SeedFailure, is_full: bool) {
+    let SeedFailure { seed, steps, invariant, detail, trace } = failure;
+    let skipped = if is_full { 0 } else { trace.len().saturating_sub(TRACE_LINES) };
     if 0 < skipped {
-        println!("… {skipped} lines left out, see --trace");
+        println!("… {skipped} lines omitted; pass --trace to print all");
     }
     for line in &trace[skipped..] {
         println!("{line}");
     }
-    println!("\nseed {seed} breaks `{invariant}`:\n  {detail}\n");
+    println!("\nseed {seed} violates `{invariant}`:\n  {detail}\n");
     println!("replay: {}", world.replay_command(*seed, *steps));
 }

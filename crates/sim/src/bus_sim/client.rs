@@ -1,42 +1,44 @@
-//! What clients do: ask, notify, withdraw, answer, read, leave.
+//! The actions of clients: request, notify, cancel, answer, read, disconnect.
 
-use super::{book::Asked, feed::token, world::World};
+use super::{expectations::OpenRequest, feed::unique_token, world::BusWorld};
 use jackfield_bus::routing::BusInput;
 use jackfield_hub::ConnId;
 use jackfield_protocol::{Fault, Frame};
 use serde_json::json;
 use std::sync::Arc;
 
-impl World {
-    pub(super) fn client_speaks(&mut self) {
-        let Some(conn) = self.some_client() else { return self.open() };
-        // What was read before the pause still arrives.
+impl BusWorld {
+    pub(super) fn client_sends(&mut self) {
+        let Some(conn) = self.pick_client() else { return self.connect_client() };
+        // Frames that were read before the pause still arrive.
         if self.clients[&conn].paused {
             if !self.rng.chance(5) {
                 return;
             }
-            self.clients.get_mut(&conn).expect("picked").said_since_pause += 1;
+            self.clients.get_mut(&conn).expect("picked").sent_since_pause += 1;
         }
         match self.rng.below(20) {
-            0 => _ = self.feed(BusInput::ClientSentInvalidFrame { conn, fault: Fault::Parse }),
+            0 => {
+                _ = self.feed_input(BusInput::ClientSentInvalidFrame { conn, fault: Fault::Parse });
+            }
             1..=4 => self.answer_ask(conn),
-            5 => self.cancel(conn),
-            6..=7 => self.say(conn, None),
+            5 => self.cancel_request(conn),
+            6..=7 => self.send_message(conn, None),
             _ => {
                 let methods =
                     ["session/prompt", "session/prompt", "session/new", "session/close", "m"];
                 let method = self.rng.pick(&methods);
-                self.say(conn, Some(method));
+                self.send_message(conn, Some(method));
             }
         }
     }
 
-    /// A request, or without a method a notification.
-    pub(super) fn say(&mut self, conn: ConnId, method: Option<&'static str>) {
+    /// Sends a request, or without a method a notification.
+    pub(super) fn send_message(&mut self, conn: ConnId, method: Option<&'static str>) {
         self.next_number += 1;
         let id = self.next_number;
         let session = self.session_for(conn, method);
-        let mut params = json!({ "token": token(conn, id) });
+        let mut params = json!({ "token": unique_token(conn, id) });
         let mut message = json!({ "jsonrpc": "2.0", "method": method.unwrap_or("news") });
         if let Some(session) = &session {
             let outside = self.rng.chance(30) && method != Some("session/close");
@@ -51,15 +53,15 @@ impl World {
         }
         if method.is_some() {
             message["id"] = if self.rng.chance(50) { id.into() } else { id.to_string().into() };
-            let asked = Asked { worker: None };
-            self.book.asked.insert((conn, id), asked);
+            let asked = OpenRequest { worker: None };
+            self.expectations.open_requests.insert((conn, id), asked);
             self.tally.count("requests");
         }
         let frame = Frame::parse_str(&message.to_string()).expect("a message");
-        self.feed(BusInput::ClientSpoke { conn, frame });
+        self.feed_input(BusInput::ClientSentFrame { conn, frame });
     }
 
-    /// One that it uses, one of somebody else, a new one, or none.
+    /// A session that the client uses, one of another client, a new one, or none.
     pub(super) fn session_for(&mut self, conn: ConnId, method: Option<&str>) -> Option<String> {
         if method == Some("session/new") || (method == Some("m") && self.rng.chance(70)) {
             return None;
@@ -73,19 +75,20 @@ impl World {
         Some(session)
     }
 
-    pub(super) fn cancel(&mut self, conn: ConnId) {
-        let mut of_it = self.book.asked.keys().filter(|(it, _)| *it == conn).map(|(_, id)| *id);
-        let Some(id) = of_it.next_back() else { return };
+    pub(super) fn cancel_request(&mut self, conn: ConnId) {
+        let mut own =
+            self.expectations.open_requests.keys().filter(|(it, _)| *it == conn).map(|(_, id)| *id);
+        let Some(id) = own.next_back() else { return };
         let params = json!({ "requestId": if self.rng.chance(50) { json!(id) } else { json!(id.to_string()) } });
         let frame = Frame::notification("$/cancel_request", &params.to_string());
-        self.feed(BusInput::ClientSpoke { conn, frame });
+        self.feed_input(BusInput::ClientSentFrame { conn, frame });
     }
 
     pub(super) fn answer_ask(&mut self, conn: ConnId) {
         let client = self.clients.get_mut(&conn).expect("picked");
-        let Some((ours, ask)) = client.asks.pop_first() else { return };
-        let frame = Frame::result_for(&ours.to_string(), &json!({ "ask": ask }).to_string());
-        self.feed(BusInput::ClientSpoke { conn, frame });
+        let Some((bus_id, ask)) = client.open_asks.pop_first() else { return };
+        let frame = Frame::result_for(&bus_id.to_string(), &json!({ "ask": ask }).to_string());
+        self.feed_input(BusInput::ClientSentFrame { conn, frame });
     }
 
     pub(super) fn client_reads(&mut self) {
@@ -98,11 +101,11 @@ impl World {
         let texts = 1 + self.rng.index(6);
         let client = self.clients.get_mut(&conn).expect("picked");
         let bytes = client.read(texts);
-        client.said_since_pause = client.said_since_pause.saturating_sub(texts);
-        self.feed(BusInput::ClientWrote { conn, bytes });
+        client.sent_since_pause = client.sent_since_pause.saturating_sub(texts);
+        self.feed_input(BusInput::ClientWrote { conn, bytes });
     }
 
-    pub(super) fn client_leaves(&mut self) {
+    pub(super) fn client_disconnects(&mut self) {
         let all: Vec<ConnId> = self.clients.keys().copied().collect();
         if all.is_empty() {
             return;
@@ -111,12 +114,12 @@ impl World {
         let client = self.clients.get_mut(&conn).expect("picked");
         if !client.closing && !client.finished && self.rng.chance(40) {
             client.finished = true;
-            client.asks.clear();
-            self.feed(BusInput::ClientFinished { conn });
+            client.open_asks.clear();
+            self.feed_input(BusInput::ClientFinished { conn });
             return;
         }
-        self.book.forget_client(conn);
+        self.expectations.forget_client(conn);
         self.clients.remove(&conn);
-        self.feed(BusInput::ClientGone { conn });
+        self.feed_input(BusInput::ClientGone { conn });
     }
 }

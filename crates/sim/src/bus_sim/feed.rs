@@ -1,45 +1,45 @@
-//! One input for the bus, and everything that must be true of what comes out.
+//! Feeds inputs into the bus and checks its outputs.
 
-use super::world::{Client, Line, Task, Worker, World};
+use super::world::{BusClient, BusWorker, BusWorld, QueuedLine, WorkerTask};
 use jackfield_bus::routing::{BusInput, BusOutput, OUTBOX_FACTOR_MAX, SessionAffinity, WorkerId};
 use jackfield_hub::{ConnId, Time};
 use serde_json::Value;
 use std::collections::{BTreeSet, VecDeque};
 
-/// What a trace keeps.
+/// The number of lines in a trace.
 const TRACE_MAX: usize = 60;
-/// The codes a client may be refused with.
+/// The error codes of the bus.
 const REFUSALS: [i64; 8] = [-32603, -31002, -31003, -31007, -31011, -31012, -32700, -32600];
 
-impl World {
-    /// Feeds it, checks the outputs, and returns who heard news.
-    pub(super) fn feed(&mut self, input: BusInput) -> Vec<ConnId> {
-        self.log(|now| format!("{now} > {input:?}"));
+impl BusWorld {
+    /// Feeds one input, checks the outputs, and returns the clients that received a notification.
+    pub(super) fn feed_input(&mut self, input: BusInput) -> Vec<ConnId> {
+        self.note_trace(|now| format!("{now} > {input:?}"));
         self.bus.handle(Time(self.now), input);
-        self.drain()
+        self.drain_outputs()
     }
 
-    pub(super) fn drain(&mut self) -> Vec<ConnId> {
-        let mut news = Vec::new();
+    pub(super) fn drain_outputs(&mut self) -> Vec<ConnId> {
+        let mut receivers = Vec::new();
         while let Some(output) = self.bus.poll_output() {
-            self.log(|now| format!("{now} < {output:?}"));
+            self.note_trace(|now| format!("{now} < {output:?}"));
             match output {
-                BusOutput::ToClient { conn, text } => {
+                BusOutput::SendToClient { conn, text } => {
                     let message: Value = serde_json::from_slice(&text).expect("JSON");
-                    let client = self.clients.get_mut(&conn).expect("a client of ours");
-                    assert!(!client.closing, "{conn} is told something after the end");
+                    let client = self.clients.get_mut(&conn).expect("a known client");
+                    assert!(!client.closing, "{conn} receives a message after it was closed");
                     client.queue.push_back(text.len());
-                    news.extend(self.on_told(conn, &message));
+                    receivers.extend(self.on_client_message(conn, &message));
                 }
-                BusOutput::ToWorker { worker, text } => self.on_asked(worker, &text),
-                BusOutput::Spawn { worker, pool, .. } => {
+                BusOutput::SendToWorker { worker, text } => self.on_worker_message(worker, &text),
+                BusOutput::SpawnWorker { worker, pool, .. } => {
                     self.tally.count("workers started");
-                    self.book.workers.insert(worker, pool);
-                    self.workers.insert(worker, Worker::default());
+                    self.expectations.workers.insert(worker, pool);
+                    self.workers.insert(worker, BusWorker::default());
                 }
                 BusOutput::StopWorker { worker, .. } => {
-                    self.book.stopping.insert(worker);
-                    self.workers.get_mut(&worker).expect("a worker of ours").stopping = true;
+                    self.expectations.stopping.insert(worker);
+                    self.workers.get_mut(&worker).expect("a known worker").stopping = true;
                 }
                 BusOutput::PauseWorker { worker } => self.pause_worker(worker, true),
                 BusOutput::ResumeWorker { worker } => self.pause_worker(worker, false),
@@ -50,11 +50,11 @@ impl World {
                 BusOutput::Stopped => self.stopped = true,
             }
         }
-        self.check_bounds();
-        news
+        self.check_limits();
+        receivers
     }
 
-    fn log(&mut self, line: impl Fn(u64) -> String) {
+    fn note_trace(&mut self, line: impl Fn(u64) -> String) {
         if !self.traced {
             return;
         }
@@ -66,39 +66,39 @@ impl World {
 
     fn pause_worker(&mut self, worker: WorkerId, paused: bool) {
         self.tally.count("pauses");
-        let it = self.workers.get_mut(&worker).expect("a worker of ours");
-        assert_ne!(it.paused, paused, "{worker} is told what it knows");
+        let it = self.workers.get_mut(&worker).expect("a known worker");
+        assert_ne!(it.paused, paused, "{worker} is paused or resumed twice");
         it.paused = paused;
     }
 
     fn pause_client(&mut self, conn: ConnId, paused: bool) {
-        let it = self.clients.get_mut(&conn).expect("a client of ours");
-        assert_ne!(it.paused, paused, "{conn} is told what it knows");
+        let it = self.clients.get_mut(&conn).expect("a known client");
+        assert_ne!(it.paused, paused, "{conn} is paused or resumed twice");
         it.paused = paused;
     }
 
     fn on_closed(&mut self, conn: ConnId) {
-        let client = self.clients.get_mut(&conn).expect("a client of ours");
+        let client = self.clients.get_mut(&conn).expect("a known client");
         client.closing = true;
-        let owed = self.book.asked.keys().any(|(it, _)| *it == conn);
+        let owed = self.expectations.open_requests.keys().any(|(it, _)| *it == conn);
         let slow = !client.queue.is_empty();
         assert!(!owed || !client.finished || slow, "{conn} is closed without its answers");
-        self.book.forget_client(conn);
+        self.expectations.forget_client(conn);
         self.tally.count("clients closed");
     }
 
-    /// A client hears something; returns it if that is news.
-    fn on_told(&mut self, conn: ConnId, message: &Value) -> Option<ConnId> {
-        let client = self.clients.get_mut(&conn).expect("a client of ours");
+    /// A client receives a message; returns its connection if that is a notification.
+    fn on_client_message(&mut self, conn: ConnId, message: &Value) -> Option<ConnId> {
+        let client = self.clients.get_mut(&conn).expect("a known client");
         if message["method"] == "$/cancel_request" {
-            let ours = message["params"]["requestId"].as_u64().expect("an id of the bus");
-            assert!(client.asks.remove(&ours).is_some(), "{conn} was never asked {ours}");
+            let bus_id = message["params"]["requestId"].as_u64().expect("a request id of the bus");
+            assert!(client.open_asks.remove(&bus_id).is_some(), "{conn} has no ask {bus_id}");
             return None;
         }
         if message.get("method").is_some() {
-            let Some(ours) = message["id"].as_u64() else { return Some(conn) };
-            let ask = message["params"]["ask"].as_u64().expect("a number of ours");
-            assert!(client.asks.insert(ours, ask).is_none(), "{ours} is used twice");
+            let Some(bus_id) = message["id"].as_u64() else { return Some(conn) };
+            let ask = message["params"]["ask"].as_u64().expect("the number of an ask");
+            assert!(client.open_asks.insert(bus_id, ask).is_none(), "{bus_id} is used twice");
             self.tally.count("asks");
             return None;
         }
@@ -106,133 +106,147 @@ impl World {
             assert_eq!(message["error"]["code"].as_i64().map(|it| it < -31_000), Some(true));
             return None;
         }
-        self.on_answer(conn, message);
+        self.on_response(conn, message);
         None
     }
 
-    /// It asked this, exactly this is answered, and only once.
-    fn on_answer(&mut self, conn: ConnId, message: &Value) {
-        let id = number(&message["id"]);
-        let asked = self.book.asked.remove(&(conn, id));
-        let asked = asked.unwrap_or_else(|| panic!("{conn} did not ask {id}, or was answered"));
+    /// A response belongs to an open request, and there is only one.
+    fn on_response(&mut self, conn: ConnId, message: &Value) {
+        let id = parse_id(&message["id"]);
+        let asked = self.expectations.open_requests.remove(&(conn, id));
+        let asked = asked.unwrap_or_else(|| panic!("{conn} has no open request {id}"));
         if let Some(code) = message["error"]["code"].as_i64() {
-            let theirs = message["error"]["message"] == "theirs";
-            assert!(theirs || REFUSALS.contains(&code), "{message}");
-            self.tally.count(if theirs { "faults of workers" } else { "refusals" });
+            let is_worker_error = message["error"]["message"] == "theirs";
+            assert!(is_worker_error || REFUSALS.contains(&code), "{message}");
+            self.tally.count(if is_worker_error { "errors of workers" } else { "refusals" });
             return;
         }
         self.tally.count("answers");
-        let worker = asked.worker.expect("who answers was asked");
-        assert_eq!(message["result"]["token"], token(conn, id), "an answer for somebody else");
+        let worker = asked.worker.expect("the worker received the request");
+        assert_eq!(
+            message["result"]["token"],
+            unique_token(conn, id),
+            "the response belongs to another request"
+        );
         let affinity = self.affinity(worker);
         if let Some(session) = message["result"]["sessionId"].as_str() {
-            self.book.used(conn, session, worker, affinity);
+            self.expectations.note_session_use(conn, session, worker, affinity);
             self.clients.get_mut(&conn).expect("found above").sessions.push(session.to_owned());
         }
     }
 
-    /// A worker is handed something.
-    fn on_asked(&mut self, worker: WorkerId, text: &[u8]) {
+    /// A worker receives a message.
+    fn on_worker_message(&mut self, worker: WorkerId, text: &[u8]) {
         let message: Value = serde_json::from_slice(text).expect("JSON");
         let affinity = self.affinity(worker);
-        let it = self.workers.get_mut(&worker).expect("a worker of ours");
-        let line = Line { bytes: text.len() + 1, message: message.clone() };
+        let it = self.workers.get_mut(&worker).expect("a known worker");
+        let line = QueuedLine { bytes: text.len() + 1, message: message.clone() };
         it.queue.push_back(line);
         if message.get("method").is_none() {
-            let ask = number(&message["id"]);
-            let known = self.book.asks.remove(&(worker, ask));
-            assert!(known.is_some(), "{worker} did not ask {ask}, or was answered");
+            let ask = parse_id(&message["id"]);
+            let known = self.expectations.worker_requests.remove(&(worker, ask));
+            assert!(known.is_some(), "{worker} has no open request {ask}");
             let answer = &message["result"]["ask"];
-            assert!(answer.is_null() || *answer == ask, "an answer to another question");
+            assert!(answer.is_null() || *answer == ask, "the answer belongs to another request");
             return;
         }
         let Some(token) = message["params"]["token"].as_u64() else { return };
         let (conn, id) = (ConnId(token >> 32), token & u64::from(u32::MAX));
         if message.get("id").is_some() {
-            let asked = self.book.asked.get_mut(&(conn, id)).expect("it was asked");
-            assert_eq!(asked.worker.replace(worker), None, "{conn} {id} is asked twice");
+            let asked =
+                self.expectations.open_requests.get_mut(&(conn, id)).expect("the request is open");
+            assert_eq!(asked.worker.replace(worker), None, "request {id} of {conn} is sent twice");
         }
-        self.book.arrived(conn, worker, id);
+        self.expectations.note_arrival(conn, worker, id);
         if affinity == SessionAffinity::Connection {
-            let pool = self.book.workers[&worker].clone();
-            let was = self.book.bound.insert((conn, pool), worker).unwrap_or(worker);
-            let stays = was == worker || self.book.stopping.contains(&was);
-            assert!(stays, "{conn} is torn between {was} and {worker}");
+            let pool = self.expectations.workers[&worker].clone();
+            let was =
+                self.expectations.bound_workers.insert((conn, pool), worker).unwrap_or(worker);
+            let stays = was == worker || self.expectations.stopping.contains(&was);
+            assert!(stays, "{conn} is bound to both {was} and {worker}");
         }
         for session in [&message["sessionId"], &message["params"]["sessionId"]] {
             if let Some(session) = session.as_str() {
-                self.book.used(conn, session, worker, affinity);
+                self.expectations.note_session_use(conn, session, worker, affinity);
             }
         }
     }
 
     pub(super) fn affinity(&self, worker: WorkerId) -> SessionAffinity {
-        self.affinities[&self.book.workers[&worker]]
+        self.affinities[&self.expectations.workers[&worker]]
     }
 
-    /// A worker says something of a session, or of none: exactly those hear it who must.
-    pub(super) fn news(&mut self, worker: WorkerId, session: Option<&str>, input: BusInput) {
+    /// A worker sends a notification of a session, or of none: exactly the right clients receive it.
+    pub(super) fn check_notification(
+        &mut self,
+        worker: WorkerId,
+        session: Option<&str>,
+        input: BusInput,
+    ) {
         let affinity = self.affinity(worker);
-        let expected = self.book.audience(worker, session, affinity);
+        let expected = self.expectations.expected_receivers(worker, session, affinity);
         let expected: BTreeSet<ConnId> = expected
             .into_iter()
             .filter(|it| self.clients.get(it).is_some_and(|it| !it.closing))
             .collect();
-        let heard = self.feed(input);
-        let told: BTreeSet<ConnId> = heard.iter().copied().collect();
-        assert_eq!(heard.len(), told.len(), "news came twice");
-        assert_eq!(told, expected, "of {session:?} of {worker}");
-        self.tally.count_all("news heard", heard.len() as u64);
+        let receivers = self.feed_input(input);
+        let distinct: BTreeSet<ConnId> = receivers.iter().copied().collect();
+        assert_eq!(receivers.len(), distinct.len(), "a client received a notification twice");
+        assert_eq!(distinct, expected, "receivers of a notification of {worker} in {session:?}");
+        self.tally.count_all("notifications delivered", receivers.len() as u64);
     }
 
-    fn check_bounds(&self) {
+    fn check_limits(&self) {
         for (conn, client) in &self.clients {
             let unread: usize = client.queue.iter().sum();
-            // What was under way when its workers were paused, and an answer for all it may ask.
-            let calls = self.limits.pending_max + client.said_since_pause;
+            // Messages that were in flight when its workers were paused, and a response to each request.
+            let calls = self.limits.pending_max + client.sent_since_pause;
             let slack = 400 * (self.workers.len() + 2 + calls);
-            let most = OUTBOX_FACTOR_MAX * self.limits.outbox_bytes_max + slack;
-            assert!(unread <= most, "{conn} has {unread} bytes waiting, more than {most}");
+            let bytes_max = OUTBOX_FACTOR_MAX * self.limits.outbox_bytes_max + slack;
+            assert!(
+                unread <= bytes_max,
+                "{conn} has {unread} bytes waiting, more than {bytes_max}"
+            );
         }
-        for (pool, most) in &self.most {
-            let of_pool = self.book.workers.values().filter(|it| *it == pool).count();
-            assert!(of_pool <= *most, "{of_pool} workers in `{pool}`, not {most}");
+        for (pool, workers_max) in &self.workers_max {
+            let of_pool = self.expectations.workers.values().filter(|it| *it == pool).count();
+            assert!(of_pool <= *workers_max, "{of_pool} workers in `{pool}`, not {workers_max}");
         }
     }
 }
 
-/// What only this request has.
-pub(super) fn token(conn: ConnId, id: u64) -> u64 {
+/// A number that is unique to this request.
+pub(super) fn unique_token(conn: ConnId, id: u64) -> u64 {
     conn.0 << 32 | id
 }
 
 /// An id that is written as a number or as a string.
-pub(super) fn number(id: &Value) -> u64 {
+pub(super) fn parse_id(id: &Value) -> u64 {
     let text = id.as_str().map_or_else(|| id.to_string(), str::to_owned);
-    text.parse().expect("ids of ours are numbers")
+    text.parse().expect("simulated ids are numbers")
 }
 
-impl Client {
-    /// It reads this much.
+impl BusClient {
+    /// Reads up to this many messages and returns their size.
     pub(super) fn read(&mut self, texts: usize) -> usize {
         let texts = texts.min(self.queue.len());
         self.queue.drain(..texts).sum()
     }
 }
 
-impl Worker {
-    /// It reads so many lines; what each is goes to what it has to do.
+impl BusWorker {
+    /// Reads up to this many lines and queues the requests among them.
     pub(super) fn read(&mut self, lines: usize) -> usize {
         let lines = lines.min(self.queue.len());
-        let taken: VecDeque<Line> = self.queue.drain(..lines).collect();
+        let taken: VecDeque<QueuedLine> = self.queue.drain(..lines).collect();
         let bytes = taken.iter().map(|it| it.bytes).sum();
-        for Line { message, .. } in taken {
+        for QueuedLine { message, .. } in taken {
             let is_request = message.get("method").is_some() && message.get("id").is_some();
             for session in [&message["sessionId"], &message["params"]["sessionId"]] {
                 self.sessions.extend(session.as_str().map(str::to_owned));
             }
             if is_request {
-                self.tasks.push(Task { message, name: None });
+                self.tasks.push(WorkerTask { message, session: None });
             }
         }
         bytes

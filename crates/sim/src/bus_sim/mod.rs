@@ -1,34 +1,34 @@
-//! A deterministic world around the bus: clients that flood, stall and leave, workers that answer
-//! late, ask back and die, a configuration that changes; one seed decides all of it.
+//! A deterministic world around the bus: clients that flood, stall and disconnect, workers that answer late, send
+//! requests and exit, and a configuration that changes. One seed decides all of it.
 //!
-//! Read in this order: `world` (what can happen), `client` and `worker` (who lives there), `feed` (what goes into the bus and comes out),
-//! `book` (what must follow from what was said, kept apart from the bus).
+//! Read in this order: `world` (the steps of a run), `client` and `worker` (the participants), `feed` (inputs and outputs
+//! of the bus), `expectations` (the expected behavior).
 
-mod book;
 mod client;
+mod expectations;
 mod feed;
 mod worker;
 mod world;
 
 use crate::{
-    hub_sim::Tally,
-    worlds::{self, Failure, Simulated},
+    hub_sim::RunTally,
+    worlds::{self, SeedFailure, Simulation},
 };
-use world::World;
+use world::BusWorld;
 
-/// How many steps a run has unless it is told.
+/// The number of steps of a run, unless another is given.
 pub const STEPS: u32 = 600;
 
-/// Runs one seed to its end and counts what happened.
-pub fn run(seed: u64, steps: u32) -> Result<Tally, Failure> {
-    worlds::run::<World>(seed, steps)
+/// Runs one seed to its end and returns the counters.
+pub fn run(seed: u64, steps: u32) -> Result<RunTally, SeedFailure> {
+    worlds::run::<BusWorld>(seed, steps)
 }
 
-impl Simulated for World {
-    const ASSERTED: &'static str = "the_bus_keeps_its_word";
+impl Simulation for BusWorld {
+    const ASSERTION_NAME: &'static str = "bus_assertion_failed";
 
-    fn create(seed: u64, traced: bool) -> World {
-        World::new(seed, traced)
+    fn create(seed: u64, traced: bool) -> BusWorld {
+        BusWorld::new(seed, traced)
     }
 
     fn advance(&mut self) {
@@ -39,7 +39,7 @@ impl Simulated for World {
         self.settle();
     }
 
-    fn account(self) -> (Tally, Vec<String>) {
+    fn into_report(self) -> (RunTally, Vec<String>) {
         (self.tally, self.trace.into())
     }
 }

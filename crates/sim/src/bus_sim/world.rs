@@ -1,7 +1,7 @@
-//! What can happen around a bus, and the end of a run.
+//! The steps of a run around the bus, and its end.
 
-use super::book::Book;
-use crate::hub_sim::Tally;
+use super::expectations::BusExpectations;
+use crate::hub_sim::RunTally;
 use jackfield_bus::routing::{
     Bus, BusConfig, BusInput, BusLimits, HealthCheck, PoolConfig, RestartRule, SessionAffinity,
     WorkerCommand, WorkerDeathRule, WorkerId,
@@ -16,19 +16,19 @@ use std::{
 
 const CLIENTS_MAX: usize = 5;
 
-pub(super) struct World {
+pub(super) struct BusWorld {
     pub(super) bus: Bus,
     pub(super) now: u64,
     pub(super) rng: Rng,
     pub(super) config: BusConfig,
     pub(super) limits: BusLimits,
-    pub(super) clients: BTreeMap<ConnId, Client>,
-    pub(super) workers: BTreeMap<WorkerId, Worker>,
-    pub(super) book: Book,
+    pub(super) clients: BTreeMap<ConnId, BusClient>,
+    pub(super) workers: BTreeMap<WorkerId, BusWorker>,
+    pub(super) expectations: BusExpectations,
     pub(super) affinities: BTreeMap<Arc<str>, SessionAffinity>,
-    /// Workers that each pool may have; while it changes, retiring ones come on top.
-    pub(super) most: BTreeMap<Arc<str>, usize>,
-    pub(super) tally: Tally,
+    /// The limit of workers per pool. Not checked after a reload, because retiring workers come on top.
+    pub(super) workers_max: BTreeMap<Arc<str>, usize>,
+    pub(super) tally: RunTally,
     pub(super) trace: VecDeque<String>,
     pub(super) traced: bool,
     pub(super) stopped: bool,
@@ -37,44 +37,44 @@ pub(super) struct World {
 }
 
 #[derive(Default)]
-pub(super) struct Client {
-    /// Lengths of the texts that it has not read.
+pub(super) struct BusClient {
+    /// The lengths of unread messages.
     pub(super) queue: VecDeque<usize>,
     pub(super) paused: bool,
     pub(super) closing: bool,
     pub(super) finished: bool,
-    /// What it is asked, by the id of the bus: the number of the ask.
-    pub(super) asks: BTreeMap<u64, u64>,
-    /// Names of sessions that it uses.
+    /// Open asks: the bus's request id and the number of the ask.
+    pub(super) open_asks: BTreeMap<u64, u64>,
+    /// The sessions that it uses.
     pub(super) sessions: Vec<String>,
-    /// Requests it made although it was not read any more.
-    pub(super) said_since_pause: usize,
+    /// Requests that it sent while it was paused.
+    pub(super) sent_since_pause: usize,
 }
 
 #[derive(Default)]
-pub(super) struct Worker {
-    pub(super) queue: VecDeque<Line>,
-    pub(super) tasks: Vec<Task>,
+pub(super) struct BusWorker {
+    pub(super) queue: VecDeque<QueuedLine>,
+    pub(super) tasks: Vec<WorkerTask>,
     pub(super) paused: bool,
     pub(super) stopping: bool,
     pub(super) sessions: BTreeSet<String>,
     pub(super) started: bool,
 }
 
-pub(super) struct Line {
+pub(super) struct QueuedLine {
     pub(super) bytes: usize,
     pub(super) message: Value,
 }
 
-/// A request that a worker has.
-pub(super) struct Task {
+/// A request that a worker has read and not answered.
+pub(super) struct WorkerTask {
     pub(super) message: Value,
-    /// What it will call the session, if it has spoken of it.
-    pub(super) name: Option<String>,
+    /// The id of the new session, if the worker has mentioned it already.
+    pub(super) session: Option<String>,
 }
 
-impl World {
-    pub(super) fn new(seed: u64, traced: bool) -> World {
+impl BusWorld {
+    pub(super) fn new(seed: u64, traced: bool) -> BusWorld {
         let mut rng = Rng::new(seed);
         let pools = (0..=rng.below(3)).map(|it| pool(&mut rng, it)).collect();
         let limits = BusLimits {
@@ -89,8 +89,8 @@ impl World {
         };
         let config = BusConfig { pools, limits };
         let affinities = config.pools.iter().map(|it| (it.id.clone(), it.affinity)).collect();
-        let most = config.pools.iter().map(|it| (it.id.clone(), it.instances)).collect();
-        let mut world = World {
+        let workers_max = config.pools.iter().map(|it| (it.id.clone(), it.instances)).collect();
+        let mut world = BusWorld {
             bus: Bus::new(config.clone(), Time(0)),
             now: 0,
             rng,
@@ -98,60 +98,60 @@ impl World {
             limits,
             clients: BTreeMap::new(),
             workers: BTreeMap::new(),
-            book: Book::default(),
+            expectations: BusExpectations::default(),
             affinities,
-            most,
-            tally: Tally::default(),
+            workers_max,
+            tally: RunTally::default(),
             trace: VecDeque::new(),
             traced,
             stopped: false,
             next_conn: 0,
             next_number: 0,
         };
-        world.drain();
+        world.drain_outputs();
         world
     }
 
     pub(super) fn step(&mut self) {
         match self.rng.below(100) {
-            0..=3 => self.open(),
-            4..=33 => self.client_speaks(),
+            0..=3 => self.connect_client(),
+            4..=33 => self.client_sends(),
             34..=46 => self.client_reads(),
             47..=60 => self.worker_reads(),
-            61..=86 => self.worker_speaks(),
-            87 => self.client_leaves(),
-            88 if self.rng.chance(50) => self.worker_ends(),
-            89..=90 => self.time_passes(400),
+            61..=86 => self.worker_sends(),
+            87 => self.client_disconnects(),
+            88 if self.rng.chance(50) => self.worker_exits(),
+            89..=90 => self.advance_clock(400),
             91 if self.rng.chance(30) => self.reload(),
-            _ => self.time_passes(30),
+            _ => self.advance_clock(30),
         }
     }
 
-    pub(super) fn some_client(&mut self) -> Option<ConnId> {
+    pub(super) fn pick_client(&mut self) -> Option<ConnId> {
         let open = self.clients.iter().filter(|(_, it)| !it.closing && !it.finished);
         let open: Vec<ConnId> = open.map(|(conn, _)| *conn).collect();
         (!open.is_empty()).then(|| self.rng.pick(&open))
     }
 
-    pub(super) fn some_worker(&mut self) -> Option<WorkerId> {
+    pub(super) fn pick_worker(&mut self) -> Option<WorkerId> {
         let alive: Vec<WorkerId> = self.workers.keys().copied().collect();
         (!alive.is_empty()).then(|| self.rng.pick(&alive))
     }
 
-    pub(super) fn open(&mut self) {
+    pub(super) fn connect_client(&mut self) {
         if self.clients.len() < CLIENTS_MAX {
             self.next_conn += 1;
             let conn = ConnId(self.next_conn);
-            self.clients.insert(conn, Client::default());
-            self.feed(BusInput::ClientOpened { conn });
+            self.clients.insert(conn, BusClient::default());
+            self.feed_input(BusInput::ClientOpened { conn });
         }
     }
 
-    fn time_passes(&mut self, most_ms: u64) {
-        self.now += self.rng.below(most_ms);
+    fn advance_clock(&mut self, ms_max: u64) {
+        self.now += self.rng.below(ms_max);
         let due = self.bus.poll_timeout().is_some_and(|at| at.0 <= self.now);
         if due {
-            self.feed(BusInput::Tick);
+            self.feed_input(BusInput::Tick);
         }
         let ending: Vec<WorkerId> =
             self.workers.iter().filter(|it| it.1.stopping).map(|it| *it.0).collect();
@@ -174,33 +174,37 @@ impl World {
             }
             _ => config.pools[at].instances = 1 + self.rng.index(4),
         }
-        // Those that retire are there for as long as somebody uses them.
-        self.most.clear();
+        // Workers that retire run as long as clients use them.
+        self.workers_max.clear();
         self.config = config.clone();
-        self.feed(BusInput::Reload { config });
+        self.feed_input(BusInput::Reload { config });
     }
 
-    /// Everyone reads and answers; then nobody waits for anything, and the bus stops.
+    /// All participants read and answer until no request is open; then the bus stops.
     pub(super) fn settle(&mut self) {
-        self.quiet();
-        for ((conn, id), asked) in &self.book.asked {
-            let lives = self.clients.get(conn).is_some_and(|it| !it.closing);
-            assert!(!lives, "{conn} waits for {id} for ever: {asked:?}");
+        self.run_until_idle();
+        for ((conn, id), asked) in &self.expectations.open_requests {
+            let is_connected = self.clients.get(conn).is_some_and(|it| !it.closing);
+            assert!(!is_connected, "{conn} never receives a response to {id}: {asked:?}");
         }
-        // One that was asked to stop is told nothing more.
-        self.book.asks.retain(|(worker, _), _| !self.workers[worker].stopping);
-        assert!(self.book.asks.is_empty(), "workers wait for ever: {:?}", self.book.asks);
+        // A worker that was asked to stop receives nothing more.
+        self.expectations.worker_requests.retain(|(worker, _), _| !self.workers[worker].stopping);
+        assert!(
+            self.expectations.worker_requests.is_empty(),
+            "workers never receive responses: {:?}",
+            self.expectations.worker_requests
+        );
         assert_eq!(self.bus.gauges().pending, 0);
-        // Everything is read and everything is taken: nobody has to wait for anybody.
+        // All output is read, so no party may stay paused.
         for (conn, client) in &self.clients {
-            assert!(client.closing || !client.paused, "{conn} is never read again");
+            assert!(client.closing || !client.paused, "{conn} stays paused");
         }
         for (worker, it) in &self.workers {
-            assert!(!it.paused, "{worker} is never read again");
+            assert!(!it.paused, "{worker} stays paused");
         }
-        self.feed(BusInput::Stop);
+        self.feed_input(BusInput::Stop);
         for _ in 0..20 {
-            self.time_passes(1_000);
+            self.advance_clock(1_000);
         }
         let left: Vec<WorkerId> = self.workers.keys().copied().collect();
         for worker in left {
@@ -208,21 +212,21 @@ impl World {
             self.end_worker(worker, true);
         }
         assert!(self.stopped, "the bus does not stop");
-        assert!(self.clients.values().all(|it| it.closing), "a client is left");
+        assert!(self.clients.values().all(|it| it.closing), "a client is still connected");
     }
 
-    fn quiet(&mut self) {
+    fn run_until_idle(&mut self) {
         for _ in 0..2_000 {
             let conns: Vec<ConnId> = self.clients.keys().copied().collect();
             let workers: Vec<WorkerId> = self.workers.keys().copied().collect();
             for conn in &conns {
                 if self.clients[conn].closing {
                     self.clients.remove(conn);
-                    self.feed(BusInput::ClientGone { conn: *conn });
+                    self.feed_input(BusInput::ClientGone { conn: *conn });
                     continue;
                 }
                 let bytes = self.clients.get_mut(conn).map_or(0, |it| it.read(usize::MAX));
-                self.feed(BusInput::ClientWrote { conn: *conn, bytes });
+                self.feed_input(BusInput::ClientWrote { conn: *conn, bytes });
                 let open = self.clients.get(conn).is_some_and(|it| !it.closing && !it.finished);
                 if open {
                     self.answer_ask(*conn);
@@ -232,16 +236,16 @@ impl World {
                 let Some(it) = self.workers.get_mut(worker) else { continue };
                 it.started = true;
                 let bytes = it.read(usize::MAX);
-                self.feed(BusInput::WorkerWrote { worker: *worker, bytes });
+                self.feed_input(BusInput::WorkerWrote { worker: *worker, bytes });
                 self.worker_answers(*worker);
             }
             let idle = self.workers.values().all(|it| it.tasks.is_empty() && it.queue.is_empty());
-            let asked = self.clients.values().any(|it| !it.asks.is_empty());
+            let asked = self.clients.values().any(|it| !it.open_asks.is_empty());
             if idle && !asked {
                 return;
             }
         }
-        panic!("the world does not come to rest");
+        panic!("the world does not become idle");
     }
 }
 

@@ -1,6 +1,6 @@
-//! What clients do: begin, open, load, prompt, cancel, answer, read, leave.
+//! The actions of clients: connect, open, load, prompt, cancel, answer, read, disconnect.
 
-use super::world::{Asked, World};
+use super::world::{GatewayWorld, OpenRequest};
 use jackfield_fleet::gateway::GatewayInput;
 use jackfield_hub::{ConnId, Tenant};
 use jackfield_protocol::{Fault, Frame};
@@ -17,56 +17,58 @@ fn tenant_named(name: &str) -> Tenant {
     }
 }
 
-impl World {
-    pub(super) fn client_speaks(&mut self) {
+impl GatewayWorld {
+    pub(super) fn client_sends(&mut self) {
         let open = self.clients.iter().filter(|(_, it)| !it.closing && !it.finished);
         let open: Vec<ConnId> = open.map(|(conn, _)| *conn).collect();
         if open.is_empty() {
-            return self.client_comes();
+            return self.connect_client();
         }
         let conn = self.rng.pick(&open);
-        // What was read before the pause still arrives.
+        // Frames that were read before the pause still arrive.
         if self.clients[&conn].paused && !self.rng.chance(3) {
             return;
         }
         match self.rng.below(30) {
-            0 => self.feed(GatewayInput::ClientSentInvalidFrame { conn, fault: Fault::Parse }),
+            0 => {
+                self.feed_input(GatewayInput::ClientSentInvalidFrame { conn, fault: Fault::Parse });
+            }
             1..=5 => self.answer_ask(conn),
-            6 => self.withdraw(conn),
-            7..=9 => self.request(conn, "session/new", None),
-            10 => self.request(conn, "_jackfield/sessions", None),
-            11 => self.request(conn, "authenticate", None),
-            12 => self.request(conn, "session/set_mode", Some("s-none".to_owned())),
-            13..=16 => self.load(conn),
-            17..=18 => self.cancel(conn),
-            19..=22 => self.in_session(conn, "session/set_mode"),
-            _ => self.in_session(conn, "session/prompt"),
+            6 => self.cancel_request(conn),
+            7..=9 => self.send_request(conn, "session/new", None),
+            10 => self.send_request(conn, "_jackfield/sessions", None),
+            11 => self.send_request(conn, "authenticate", None),
+            12 => self.send_request(conn, "session/set_mode", Some("s-none".to_owned())),
+            13..=16 => self.request_load(conn),
+            17..=18 => self.cancel_turn(conn),
+            19..=22 => self.request_in_session(conn, "session/set_mode"),
+            _ => self.request_in_session(conn, "session/prompt"),
         }
     }
 
-    pub(super) fn client_comes(&mut self) {
+    pub(super) fn connect_client(&mut self) {
         if 5 <= self.clients.len() {
             return;
         }
-        self.next += 1;
-        let conn = ConnId(self.next);
+        self.next_number += 1;
+        let conn = ConnId(self.next_number);
         let tenant = self.rng.pick(&[None, None, Some("ash"), Some("birch")]);
-        self.clients.insert(conn, super::world::Client { tenant, ..Default::default() });
-        self.feed(GatewayInput::ClientOpened { conn });
+        self.clients.insert(conn, super::world::GatewayClient { tenant, ..Default::default() });
+        self.feed_input(GatewayInput::ClientOpened { conn });
         if let Some(name) = tenant {
             let binding = tenant_named(name).binding();
-            self.feed(GatewayInput::ClientSpoke { conn, frame: binding });
+            self.feed_input(GatewayInput::ClientSentFrame { conn, frame: binding });
         }
         for method in ["_jackfield/connect", "initialize"] {
             if self.rng.chance(60) && self.clients.get(&conn).is_some_and(|it| !it.closing) {
-                self.request(conn, method, None);
+                self.send_request(conn, method, None);
             }
         }
     }
 
-    fn request(&mut self, conn: ConnId, method: &'static str, session: Option<String>) {
-        self.next += 1;
-        let token = self.next;
+    fn send_request(&mut self, conn: ConnId, method: &'static str, session: Option<String>) {
+        self.next_number += 1;
+        let token = self.next_number;
         let client = self.clients.get_mut(&conn).expect("picked");
         client.next_id += 1;
         let id = client.next_id;
@@ -74,61 +76,63 @@ impl World {
         if let Some(session) = &session {
             params["sessionId"] = session.as_str().into();
         }
-        client.asked.insert(id, Asked { token, method, session });
+        client.open_requests.insert(id, OpenRequest { token, method, session });
         self.tally.count("requests");
         let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
-        self.speak(conn, &message);
+        self.send_frame(conn, &message);
     }
 
-    fn speak(&mut self, conn: ConnId, message: &Value) {
+    fn send_frame(&mut self, conn: ConnId, message: &Value) {
         let frame = Frame::parse_str(&message.to_string()).expect("a message");
-        self.feed(GatewayInput::ClientSpoke { conn, frame });
+        self.feed_input(GatewayInput::ClientSentFrame { conn, frame });
     }
 
-    /// One that it does not hear yet.
-    fn load(&mut self, conn: ConnId) {
+    /// Loads a session that the client does not receive yet.
+    fn request_load(&mut self, conn: ConnId) {
         let client = &self.clients[&conn];
-        let loads = |id: &str| client.asked.values().any(|it| it.session.as_deref() == Some(id));
-        let hears = |id: &String| client.heard.contains_key(id) || client.attached.contains(id);
-        let known = self.logs.keys().filter(|it| !hears(it) && !loads(it));
+        let loads =
+            |id: &str| client.open_requests.values().any(|it| it.session.as_deref() == Some(id));
+        let is_subscribed =
+            |id: &String| client.positions.contains_key(id) || client.attached.contains(id);
+        let known = self.logs.keys().filter(|it| !is_subscribed(it) && !loads(it));
         let known: Vec<String> = known.cloned().collect();
-        // One that is being opened has no listener but who opens it.
-        let opens = client.asked.values().any(|it| it.method == "session/new");
+        // A session that is being opened has no subscriber but its own client.
+        let opens = client.open_requests.values().any(|it| it.method == "session/new");
         if !known.is_empty() && !opens {
             let session = known[self.rng.index(known.len())].clone();
-            self.request(conn, "session/load", Some(session));
+            self.send_request(conn, "session/load", Some(session));
         }
     }
 
-    fn in_session(&mut self, conn: ConnId, method: &'static str) {
-        if let Some(session) = self.own_session(conn) {
-            self.request(conn, method, Some(session));
+    fn request_in_session(&mut self, conn: ConnId, method: &'static str) {
+        if let Some(session) = self.pick_own_session(conn) {
+            self.send_request(conn, method, Some(session));
         }
     }
 
-    fn own_session(&mut self, conn: ConnId) -> Option<String> {
+    fn pick_own_session(&mut self, conn: ConnId) -> Option<String> {
         let own: Vec<String> = self.clients[&conn].attached.iter().cloned().collect();
         (!own.is_empty()).then(|| own[self.rng.index(own.len())].clone())
     }
 
-    fn cancel(&mut self, conn: ConnId) {
-        if let Some(session) = self.own_session(conn) {
+    fn cancel_turn(&mut self, conn: ConnId) {
+        if let Some(session) = self.pick_own_session(conn) {
             let params = json!({ "sessionId": session });
-            self.speak(conn, &json!({ "method": "session/cancel", "params": params }));
+            self.send_frame(conn, &json!({ "method": "session/cancel", "params": params }));
         }
     }
 
-    fn withdraw(&mut self, conn: ConnId) {
-        if let Some(id) = self.clients[&conn].asked.keys().next_back() {
+    fn cancel_request(&mut self, conn: ConnId) {
+        if let Some(id) = self.clients[&conn].open_requests.keys().next_back() {
             let params = json!({ "requestId": id });
-            self.speak(conn, &json!({ "method": "$/cancel_request", "params": params }));
+            self.send_frame(conn, &json!({ "method": "$/cancel_request", "params": params }));
         }
     }
 
     pub(super) fn answer_ask(&mut self, conn: ConnId) {
         let client = self.clients.get_mut(&conn).expect("picked");
-        if let Some((id, ask)) = client.asks.pop_first() {
-            self.speak(conn, &json!({ "id": id, "result": { "ask": ask } }));
+        if let Some((id, ask)) = client.open_asks.pop_first() {
+            self.send_frame(conn, &json!({ "id": id, "result": { "ask": ask } }));
         }
     }
 
@@ -136,10 +140,10 @@ impl World {
         let Some(client) = self.clients.get_mut(&conn) else { return };
         let texts = texts.min(client.queue.len());
         let bytes = client.queue.drain(..texts).sum();
-        self.feed(GatewayInput::ClientWrote { conn, bytes });
+        self.feed_input(GatewayInput::ClientWrote { conn, bytes });
     }
 
-    pub(super) fn client_leaves(&mut self) {
+    pub(super) fn client_disconnects(&mut self) {
         let all: Vec<ConnId> = self.clients.keys().copied().collect();
         if all.is_empty() {
             return;
@@ -148,10 +152,10 @@ impl World {
         let client = self.clients.get_mut(&conn).expect("picked");
         if !client.closing && !client.finished && self.rng.chance(50) {
             client.finished = true;
-            client.asks.clear();
-            return self.feed(GatewayInput::ClientFinished { conn });
+            client.open_asks.clear();
+            return self.feed_input(GatewayInput::ClientFinished { conn });
         }
         self.clients.remove(&conn);
-        self.feed(GatewayInput::ClientGone { conn });
+        self.feed_input(GatewayInput::ClientGone { conn });
     }
 }

@@ -1,9 +1,8 @@
-//! A deterministic world around the gateway: clients that stall and leave, hosts that die and come
-//! back, host connections that end between any two frames, sessions that move; one seed decides all of it.
+//! A deterministic world around the gateway: clients that stall and disconnect, hosts that exit and restart, host
+//! connections that end between any two frames, sessions that move. One seed decides all of it.
 //!
-//! Read in this order: `world` (what can happen), `log` (what the fleet remembers), `host` (hubs, as
-//! far as a gateway can tell), `client` (who lives on the other side), `feed` (what goes into the
-//! gateway, what comes out, and what must be true of it).
+//! Read in this order: `world` (the steps of a run), `log` (durable state), `host` (hosts as a gateway sees them),
+//! `client` (clients), `feed` (inputs and outputs of the gateway, and the checks).
 
 mod client;
 mod feed;
@@ -12,24 +11,24 @@ mod log;
 mod world;
 
 use crate::{
-    hub_sim::Tally,
-    worlds::{self, Failure, Simulated},
+    hub_sim::RunTally,
+    worlds::{self, SeedFailure, Simulation},
 };
-use world::World;
+use world::GatewayWorld;
 
-/// How many steps a run has unless it is told.
+/// The number of steps of a run, unless another is given.
 pub const STEPS: u32 = 600;
 
-/// Runs one seed to its end and counts what happened.
-pub fn run(seed: u64, steps: u32) -> Result<Tally, Failure> {
-    worlds::run::<World>(seed, steps)
+/// Runs one seed to its end and returns the counters.
+pub fn run(seed: u64, steps: u32) -> Result<RunTally, SeedFailure> {
+    worlds::run::<GatewayWorld>(seed, steps)
 }
 
-impl Simulated for World {
-    const ASSERTED: &'static str = "the_gateway_keeps_its_word";
+impl Simulation for GatewayWorld {
+    const ASSERTION_NAME: &'static str = "gateway_assertion_failed";
 
-    fn create(seed: u64, traced: bool) -> World {
-        World::new(seed, traced)
+    fn create(seed: u64, traced: bool) -> GatewayWorld {
+        GatewayWorld::new(seed, traced)
     }
 
     fn advance(&mut self) {
@@ -40,7 +39,7 @@ impl Simulated for World {
         self.settle();
     }
 
-    fn account(self) -> (Tally, Vec<String>) {
+    fn into_report(self) -> (RunTally, Vec<String>) {
         (self.tally, self.trace.into())
     }
 }

@@ -1,7 +1,7 @@
-//! What can happen around a gateway, and the end of a run.
+//! The steps of a run around the gateway, and its end.
 
-use super::log::{Logs, Place};
-use crate::hub_sim::Tally;
+use super::log::{LogPosition, SessionLogs};
+use crate::hub_sim::RunTally;
 use bytes::Bytes;
 use jackfield_events::HostId;
 use jackfield_fleet::gateway::{
@@ -14,92 +14,92 @@ use jackfield_test_support::rng::Rng;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-pub(super) struct World {
+pub(super) struct GatewayWorld {
     pub(super) gateway: Gateway,
     pub(super) now: u64,
     pub(super) rng: Rng,
     pub(super) limits: GatewayLimits,
-    pub(super) clients: BTreeMap<ConnId, Client>,
-    pub(super) hosts: BTreeMap<HostId, Machine>,
+    pub(super) clients: BTreeMap<ConnId, GatewayClient>,
+    pub(super) hosts: BTreeMap<HostId, SimulatedHost>,
     pub(super) host_conns: BTreeMap<HostConnectionId, HostConnection>,
-    pub(super) logs: Logs,
-    /// What the gateway wants to know and was not told yet.
+    pub(super) logs: SessionLogs,
+    /// Open lookups of the gateway.
     pub(super) locates: Vec<(SessionId, Option<HostId>)>,
     pub(super) lists: Vec<u64>,
-    pub(super) tally: Tally,
+    pub(super) tally: RunTally,
     pub(super) trace: VecDeque<String>,
     pub(super) traced: bool,
     pub(super) stopping: bool,
     pub(super) stopped: bool,
-    pub(super) next: u64,
+    pub(super) next_number: u64,
 }
 
 #[derive(Default)]
-pub(super) struct Client {
-    /// Whose it is; nobody's is the operator's.
+pub(super) struct GatewayClient {
+    /// The client's tenant; `None` is the operator.
     pub(super) tenant: Option<&'static str>,
-    /// Lengths of the texts that it has not read.
+    /// The lengths of unread messages.
     pub(super) queue: VecDeque<usize>,
     pub(super) paused: bool,
     pub(super) closing: bool,
     pub(super) finished: bool,
-    pub(super) asked: BTreeMap<u64, Asked>,
+    pub(super) open_requests: BTreeMap<u64, OpenRequest>,
     pub(super) next_id: u64,
-    /// What it was asked, by the gateway's id.
-    pub(super) asks: BTreeMap<u64, u64>,
-    /// Sessions that it was told it hears, and how far it has heard each.
+    /// Open asks by the gateway's request id.
+    pub(super) open_asks: BTreeMap<u64, u64>,
+    /// The sessions that it is subscribed to, and its position in each.
     pub(super) attached: BTreeSet<String>,
-    pub(super) heard: BTreeMap<String, Place>,
+    pub(super) positions: BTreeMap<String, LogPosition>,
 }
 
-impl Client {
-    pub(super) fn may_know(&self, session: &str) -> bool {
+impl GatewayClient {
+    pub(super) fn can_access(&self, session: &str) -> bool {
         self.tenant.is_none() || tenant_of(session) == self.tenant
     }
 }
 
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct OpenRequest {
     pub(super) token: u64,
     pub(super) method: &'static str,
     pub(super) session: Option<String>,
 }
 
-pub(super) struct Machine {
+pub(super) struct SimulatedHost {
     pub(super) alive: bool,
     pub(super) incarnation: u64,
     pub(super) draining: bool,
-    /// It refuses everything, and ends soon.
+    /// It refuses all requests and exits soon.
     pub(super) stopping: bool,
 }
 
 pub(super) struct HostConnection {
     pub(super) host: HostId,
-    /// Whose it was said to be.
+    /// The tenant that the gateway bound the connection to.
     pub(super) tenant: Option<String>,
     pub(super) inbox: VecDeque<Bytes>,
     pub(super) outbox: VecDeque<Value>,
     pub(super) paused: bool,
-    pub(super) began: bool,
-    pub(super) hears: BTreeSet<String>,
-    /// Turns of sessions that it waits for, and under which id.
-    pub(super) owed: BTreeMap<(String, u64), Value>,
-    pub(super) asks: BTreeMap<u64, (String, u64)>,
+    pub(super) has_started: bool,
+    pub(super) subscriptions: BTreeSet<String>,
+    /// Turns that it waits for: session and turn, and the request id.
+    pub(super) waiting_turns: BTreeMap<(String, u64), Value>,
+    pub(super) open_asks: BTreeMap<u64, (String, u64)>,
     pub(super) next_ask: u64,
 }
 
 impl HostConnection {
     pub(super) fn forget(&mut self, session: &str) {
-        self.hears.remove(session);
-        self.owed.retain(|(of, _), _| of != session);
-        self.asks.retain(|_, (of, _)| of != session);
+        self.subscriptions.remove(session);
+        self.waiting_turns.retain(|(of, _), _| of != session);
+        self.open_asks.retain(|_, (of, _)| of != session);
     }
 }
 
 /// Sessions on a page.
 const LISTED_MAX: usize = 4;
 
-fn listed(session: &str) -> ListedSession {
+fn listed_session(session: &str) -> ListedSession {
     ListedSession {
         session: session.into(),
         agent: "x".into(),
@@ -111,26 +111,30 @@ fn listed(session: &str) -> ListedSession {
     }
 }
 
-impl World {
-    pub(super) fn new(seed: u64, traced: bool) -> World {
+impl GatewayWorld {
+    pub(super) fn new(seed: u64, traced: bool) -> GatewayWorld {
         let rng = Rng::new(seed);
         let limits = GatewayLimits {
             clients_max: 4,
             outbox_bytes_max: 3_000,
-            untaken_bytes_max: 2_000,
+            unsent_bytes_max: 2_000,
             pending_max: 8,
-            kept_bytes_max: 1_200,
-            kept_bytes_all_max: 3_000,
+            retained_bytes_max: 1_200,
+            retained_bytes_total_max: 3_000,
             waiting_max: 5,
-            lost_ms: 2_000,
+            owner_wait_ms: 2_000,
             merge_ms: 300,
             retry_ms: 50,
         };
-        let machine =
-            |incarnation| Machine { alive: true, incarnation, draining: false, stopping: false };
-        let hosts = (0..3).map(|it| (format!("h{it}").into(), machine(it))).collect();
+        let host = |incarnation| SimulatedHost {
+            alive: true,
+            incarnation,
+            draining: false,
+            stopping: false,
+        };
+        let hosts = (0..3).map(|it| (format!("h{it}").into(), host(it))).collect();
         let config = GatewayConfig { seed, agent: None, limits };
-        let mut world = World {
+        let mut world = GatewayWorld {
             gateway: Gateway::new(config, Time(0)),
             now: 0,
             rng,
@@ -138,72 +142,72 @@ impl World {
             clients: BTreeMap::new(),
             hosts,
             host_conns: BTreeMap::new(),
-            logs: Logs::new(),
+            logs: SessionLogs::new(),
             locates: Vec::new(),
             lists: Vec::new(),
-            tally: Tally::default(),
+            tally: RunTally::default(),
             trace: VecDeque::new(),
             traced,
             stopping: false,
             stopped: false,
-            next: 0,
+            next_number: 0,
         };
-        world.tell_hosts();
+        world.announce_hosts();
         world
     }
 
     pub(super) fn step(&mut self) {
         match self.rng.below(100) {
-            0..=3 => self.client_comes(),
-            4..=28 => self.client_speaks(),
+            0..=3 => self.connect_client(),
+            4..=28 => self.client_sends(),
             29..=40 => {
                 let texts = 1 + self.rng.index(8);
-                if let Some(conn) = self.some(|it| it.clients.keys().copied().collect()) {
+                if let Some(conn) = self.pick_one(|it| it.clients.keys().copied().collect()) {
                     self.client_reads(conn, texts);
                 }
             }
             41..=58 => {
                 let count = 1 + self.rng.index(5);
-                if let Some(host_conn) = self.some_host_conn() {
+                if let Some(host_conn) = self.pick_host_conn() {
                     self.host_reads(host_conn, count);
                 }
             }
             59..=76 => {
                 let count = 1 + self.rng.index(6);
-                if let Some(host_conn) = self.some_host_conn() {
-                    self.host_conn_speaks(host_conn, count);
+                if let Some(host_conn) = self.pick_host_conn() {
+                    self.deliver_host_output(host_conn, count);
                 }
             }
-            77..=84 => self.host_works(),
-            85..=90 => self.fleet_answers(true),
-            91 => self.client_leaves(),
-            92 => self.trouble(),
-            93 => self.time_passes(800),
-            _ => self.time_passes(60),
+            77..=84 => self.run_session_step(),
+            85..=90 => self.answer_lookup(true),
+            91 => self.client_disconnects(),
+            92 => self.inject_fault(),
+            93 => self.advance_clock(800),
+            _ => self.advance_clock(60),
         }
     }
 
-    fn some<T: Copy>(&mut self, of: impl Fn(&World) -> Vec<T>) -> Option<T> {
+    fn pick_one<T: Copy>(&mut self, of: impl Fn(&GatewayWorld) -> Vec<T>) -> Option<T> {
         let all = of(self);
         (!all.is_empty()).then(|| self.rng.pick(&all))
     }
 
-    fn some_host_conn(&mut self) -> Option<HostConnectionId> {
-        self.some(|it| it.host_conns.keys().copied().collect())
+    fn pick_host_conn(&mut self) -> Option<HostConnectionId> {
+        self.pick_one(|it| it.host_conns.keys().copied().collect())
     }
 
-    /// Hosts die, come back and are drained; host connections end.
-    fn trouble(&mut self) {
+    /// Hosts exit, restart and drain; host connections end.
+    fn inject_fault(&mut self) {
         let names: Vec<HostId> = self.hosts.keys().cloned().collect();
         let name = names[self.rng.index(names.len())].clone();
         match self.rng.below(10) {
             0..=2 => {
-                if let Some(host_conn) = self.some_host_conn() {
-                    self.host_conn_ends(host_conn);
+                if let Some(host_conn) = self.pick_host_conn() {
+                    self.end_host_conn(host_conn);
                 }
             }
             3 => self.hosts.get_mut(&name).expect("picked").stopping = true,
-            4..=5 => self.host_dies(&name),
+            4..=5 => self.lose_host(&name),
             6 => {
                 let host = self.hosts.get_mut(&name).expect("picked");
                 host.draining = host.alive && !host.draining;
@@ -211,11 +215,11 @@ impl World {
             _ => self.hosts.get_mut(&name).expect("picked").alive = true,
         }
         if self.rng.chance(70) {
-            self.tell_hosts();
+            self.announce_hosts();
         }
     }
 
-    fn tell_hosts(&mut self) {
+    fn announce_hosts(&mut self) {
         let alive = self.hosts.iter().filter(|(_, it)| it.alive);
         let hosts = alive.map(|(name, it)| Host {
             name: name.clone(),
@@ -230,23 +234,23 @@ impl World {
             tenants: BTreeMap::new(),
         });
         let hosts = hosts.collect();
-        self.feed(GatewayInput::Hosts(hosts));
+        self.feed_input(GatewayInput::HostsChanged(hosts));
     }
 
-    fn time_passes(&mut self, most_ms: u64) {
-        self.now += self.rng.below(most_ms);
+    fn advance_clock(&mut self, ms_max: u64) {
+        self.now += self.rng.below(ms_max);
         if self.gateway.poll_timeout().is_some_and(|at| at.0 <= self.now) {
-            self.feed(GatewayInput::Tick);
+            self.feed_input(GatewayInput::Tick);
         }
     }
 
-    /// One of the gateway's questions is answered, now and then wrongly.
-    fn fleet_answers(&mut self, may_err: bool) {
+    /// Answers one lookup of the gateway, sometimes wrongly.
+    fn answer_lookup(&mut self, may_err: bool) {
         if let Some(token) = self.lists.pop() {
-            // Whatever there is, as if nobody had looked whose it is.
-            let sessions = self.logs.keys().take(LISTED_MAX).map(|it| listed(it)).collect();
+            // Sessions of all tenants: the gateway must filter them.
+            let sessions = self.logs.keys().take(LISTED_MAX).map(|it| listed_session(it)).collect();
             let page = Ok(SessionPage { sessions, next: None });
-            return self.feed(GatewayInput::SessionsListed { token, page });
+            return self.feed_input(GatewayInput::SessionsListed { token, page });
         }
         if self.locates.is_empty() {
             return;
@@ -258,7 +262,7 @@ impl World {
             1 if may_err && self.logs.contains_key(&*session) => Ok("h1".into()),
             _ => self.owner_of(&session, avoid.as_ref()),
         };
-        self.feed(GatewayInput::Located { session, owner });
+        self.feed_input(GatewayInput::SessionLocated { session, owner });
     }
 
     fn owner_of(&mut self, session: &str, avoid: Option<&HostId>) -> Result<HostId, Fault> {
@@ -283,69 +287,75 @@ impl World {
         Ok(host)
     }
 
-    /// Trouble ends: everyone is answered and hears everything, and the gateway stops.
+    /// Faults stop: all requests are answered, all events are delivered, and the gateway stops.
     pub(super) fn settle(&mut self) {
         let stopping =
             self.hosts.iter().filter(|(_, it)| it.stopping).map(|(name, _)| name.clone());
         for name in stopping.collect::<Vec<_>>() {
-            self.host_dies(&name);
+            self.lose_host(&name);
         }
         for host in self.hosts.values_mut() {
             (host.alive, host.draining) = (true, false);
         }
-        self.tell_hosts();
-        self.quiet();
+        self.announce_hosts();
+        self.run_until_idle();
         for (conn, client) in &self.clients {
-            assert!(!client.paused || client.closing, "{conn} is never read again");
+            assert!(!client.paused || client.closing, "{conn} stays paused");
             for (session, log) in &self.logs {
                 if client.attached.contains(session) && !client.closing {
-                    let heard = client.heard.get(session).copied();
-                    assert_eq!(log.after(heard), None, "{conn} stopped hearing {session}");
+                    let position = client.positions.get(session).copied();
+                    assert_eq!(
+                        log.next_position(position),
+                        None,
+                        "{conn} misses events of {session}"
+                    );
                 }
             }
         }
         let gauges = self.gateway.gauges();
-        assert_eq!((gauges.pending, gauges.kept_bytes, gauges.searches), (0, 0, 0));
+        assert_eq!((gauges.pending, gauges.retained_bytes, gauges.searches), (0, 0, 0));
         self.stopping = true;
-        self.feed(GatewayInput::Stop);
+        self.feed_input(GatewayInput::Stop);
         for conn in self.clients.keys().copied().collect::<Vec<_>>() {
-            assert!(self.clients[&conn].closing, "{conn} is left");
+            assert!(self.clients[&conn].closing, "{conn} is not closed");
             self.clients.remove(&conn);
-            self.feed(GatewayInput::ClientGone { conn });
+            self.feed_input(GatewayInput::ClientGone { conn });
         }
         assert!(self.stopped, "the gateway does not stop");
-        assert!(self.host_conns.is_empty(), "host connections are left");
+        assert!(self.host_conns.is_empty(), "host connections are still open");
     }
 
-    fn quiet(&mut self) {
+    fn run_until_idle(&mut self) {
         for round in 0..400 {
             for conn in self.clients.keys().copied().collect::<Vec<_>>() {
                 if self.clients[&conn].closing {
                     self.clients.remove(&conn);
-                    self.feed(GatewayInput::ClientGone { conn });
+                    self.feed_input(GatewayInput::ClientGone { conn });
                     continue;
                 }
                 self.client_reads(conn, usize::MAX);
-                // What hubs have forgotten is withdrawn when everything they said has come.
+                // Asks of released sessions are withdrawn after all output has arrived.
                 if 20 < round && !self.clients[&conn].finished {
-                    self.nobody_is_asked_in_vain(conn);
+                    self.check_open_asks(conn);
                     self.answer_ask(conn);
                 }
             }
             for host_conn in self.host_conns.keys().copied().collect::<Vec<_>>() {
                 self.host_reads(host_conn, 50);
-                self.host_conn_speaks(host_conn, 50);
+                self.deliver_host_output(host_conn, 50);
             }
             for session in self.logs.keys().cloned().collect::<Vec<_>>() {
                 if self.logs[&session].owner.is_some() {
                     self.end_turn(&session, false);
                 }
             }
-            self.fleet_answers(false);
-            self.time_passes(100);
+            self.answer_lookup(false);
+            self.advance_clock(100);
             let idle = |it: &HostConnection| it.inbox.is_empty() && it.outbox.is_empty();
-            let reads = |it: &Client| !it.closing && it.queue.is_empty();
-            let waits = |it: &Client| !reads(it) || !it.asked.is_empty() || !it.asks.is_empty();
+            let reads = |it: &GatewayClient| !it.closing && it.queue.is_empty();
+            let waits = |it: &GatewayClient| {
+                !reads(it) || !it.open_requests.is_empty() || !it.open_asks.is_empty()
+            };
             let asks = !self.locates.is_empty() || !self.lists.is_empty();
             let seeks = 0 < self.gateway.gauges().searches;
             if !asks
@@ -356,8 +366,8 @@ impl World {
                 return;
             }
         }
-        let waiting = self.clients.iter().filter(|(_, it)| !it.asked.is_empty());
-        let waiting: Vec<_> = waiting.map(|(conn, it)| (conn, &it.asked)).collect();
-        panic!("the world does not come to rest: {waiting:?}");
+        let waiting = self.clients.iter().filter(|(_, it)| !it.open_requests.is_empty());
+        let waiting: Vec<_> = waiting.map(|(conn, it)| (conn, &it.open_requests)).collect();
+        panic!("the world does not become idle: {waiting:?}");
     }
 }

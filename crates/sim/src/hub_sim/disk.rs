@@ -1,99 +1,103 @@
-//! A disk that is slow, fails, answers late and forgets: streams of lines, one append in flight per
-//! session, reads that may be behind.
+//! A disk that is slow, fails, answers late and loses data: one stream per session, one append in flight per stream,
+//! reads that may be stale.
 
-use super::copy::Copying;
+use super::copy::SessionCopy;
 use bytes::Bytes;
 use jackfield_events::{SessionEvent, SessionSummary};
 use jackfield_hub::{AppendFailure, ConnId, Input, Seq, SessionId, StorageFault};
 use jackfield_test_support::rng::Rng;
 use std::collections::{BTreeMap, VecDeque};
 
-/// What one read may return, small enough that catching up takes several.
+/// The limit of one read, so small that catching up takes several.
 pub(super) const READ_EVENTS: usize = 8;
 pub(super) const READ_BYTES: usize = 2048;
 
-/// The reader that is no client: conns are counted from 1.
-pub(super) const FOR_THE_HUB: ConnId = ConnId(0);
+/// The connection id of reads by the hub itself; clients are numbered from 1.
+pub(super) const HUB_READER: ConnId = ConnId(0);
 
 #[derive(Debug, Default)]
-pub(super) struct Disk {
-    pub(super) streams: BTreeMap<SessionId, Stream>,
-    pub(super) copies: Vec<Copying>,
-    /// Copies made or failed, on their way to the hub.
+pub(super) struct SimulatedDisk {
+    pub(super) streams: BTreeMap<SessionId, SessionStream>,
+    pub(super) copies: Vec<SessionCopy>,
+    /// Results of copies that the hub has not received yet.
     pub(super) copied: VecDeque<Input>,
 }
 
-/// One session's log and everything that is on its way to it or from it.
+/// The log of one session and everything in transit to and from it.
 #[derive(Debug, Default)]
-pub(super) struct Stream {
-    /// Durable: what a crash leaves.
+pub(super) struct SessionStream {
+    /// The durable lines, which survive a crash.
     pub(super) lines: Vec<Bytes>,
     pub(super) events: Vec<SessionEvent>,
     pub(super) summary: Option<Bytes>,
-    /// How far the hub was told.
+    /// The last event that the hub knows to be durable.
     pub(super) acked: u64,
-    /// How far the hub has appended.
+    /// The last event that the hub has appended.
     pub(super) head: u64,
     /// Appended by the hub, not yet handed to the disk.
     collected: Vec<(SessionEvent, Option<Bytes>)>,
-    /// A summary of what is durable, not yet handed to the disk.
+    /// A summary of durable events, not yet handed to the disk.
     late_summary: Option<Bytes>,
-    in_flight: Option<Batch>,
-    /// The answer to the append in flight, on its way to the hub.
+    in_flight: Option<AppendBatch>,
+    /// The result of the append in flight, not yet received by the hub.
     pub(super) done: VecDeque<Input>,
     reads: VecDeque<(ConnId, Seq)>,
-    /// Reads performed, on their way to the hub: what they saw may be old by now.
+    /// Results of reads that the hub has not received yet; they may be outdated.
     pub(super) answers: VecDeque<Input>,
 }
 
 #[derive(Debug)]
-struct Batch {
+struct AppendBatch {
     events: Vec<(SessionEvent, Bytes)>,
     summary: Option<Bytes>,
-    stage: Stage,
+    stage: AppendStage,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    /// With the writer.
+enum AppendStage {
+    /// Handed to the disk.
     Handed,
-    /// Written, not yet safe: a crash may take it.
+    /// Written, but not synced: a crash may lose it.
     Accepted,
-    /// Safe or failed; the answer is on its way.
+    /// Durable or failed; the result is on its way.
     Answered,
 }
 
-/// What becomes of what an append carries behind its first events.
+/// What happens to the remaining parts of a batch after its first events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Rest {
+enum BatchTail {
     Landed,
     Lost,
 }
 
 /// How an append ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Luck {
+pub(super) enum AppendOutcome {
     Good,
-    /// Reported as failed, although it landed.
+    /// Reported as failed although it is durable.
     FailedButLanded,
     Failed,
     Fenced,
 }
 
-/// What a crash leaves of an append.
+/// What a crash leaves of the append in flight.
 #[derive(Debug)]
-pub(super) struct Crashed {
+pub(super) struct CrashResult {
     pub(super) landed: Vec<SessionEvent>,
-    /// Some of it is lost.
+    /// Some of its events are lost.
     pub(super) torn: bool,
 }
 
-impl Stream {
-    /// A log that is there from its first event to its last.
-    pub(super) fn whole(lines: Vec<Bytes>, events: Vec<SessionEvent>, summary: Bytes) -> Stream {
+impl SessionStream {
+    /// A stream whose whole log is durable.
+    pub(super) fn whole(
+        lines: Vec<Bytes>,
+        events: Vec<SessionEvent>,
+        summary: Bytes,
+    ) -> SessionStream {
         let head = lines.len() as u64;
         let summary = Some(summary);
-        Stream { lines, events, summary, acked: head, head, ..Stream::default() }
+        SessionStream { lines, events, summary, acked: head, head, ..SessionStream::default() }
     }
 
     pub(super) fn collect(&mut self, event: SessionEvent, summary: Option<Bytes>) {
@@ -113,8 +117,8 @@ impl Stream {
         !self.reads.is_empty()
     }
 
-    /// The answer of an append reaches the loop: what collected meanwhile may go, or is thrown away
-    /// because the hub sends it again.
+    /// The hub receives the result of an append. If it failed, the collected events are discarded, because the hub
+    /// sends them again.
     pub(super) fn answered(&mut self, failed: bool) {
         self.in_flight = None;
         if failed {
@@ -126,22 +130,27 @@ impl Stream {
     pub(super) fn can_append(&self) -> bool {
         match &self.in_flight {
             None => !self.collected.is_empty() || self.late_summary.is_some(),
-            Some(batch) => batch.stage != Stage::Answered,
+            Some(batch) => batch.stage != AppendStage::Answered,
         }
     }
 
     /// Whether the next step of the append decides how it ends.
     pub(super) fn is_deciding(&self) -> bool {
-        self.in_flight.as_ref().is_some_and(|it| it.stage == Stage::Accepted)
+        self.in_flight.as_ref().is_some_and(|it| it.stage == AppendStage::Accepted)
     }
 
-    /// One step of the append: handed over, accepted, safe. Returns what landed.
-    pub(super) fn append_on(&mut self, session: &SessionId, luck: Luck) -> Vec<SessionEvent> {
+    /// Runs one step of the append: handed, accepted, answered. Returns the events that became durable.
+    pub(super) fn continue_append(
+        &mut self,
+        session: &SessionId,
+        outcome: AppendOutcome,
+    ) -> Vec<SessionEvent> {
         match &mut self.in_flight {
             None => {
                 let taken = std::mem::take(&mut self.collected);
                 let summary = self.late_summary.take();
-                let mut batch = Batch { events: Vec::new(), summary, stage: Stage::Handed };
+                let mut batch =
+                    AppendBatch { events: Vec::new(), summary, stage: AppendStage::Handed };
                 for (event, summary) in taken {
                     let mut line = Vec::new();
                     event.encode(&mut line);
@@ -151,21 +160,21 @@ impl Stream {
                 self.in_flight = Some(batch);
                 Vec::new()
             }
-            Some(batch) if batch.stage == Stage::Handed => {
-                batch.stage = Stage::Accepted;
+            Some(batch) if batch.stage == AppendStage::Handed => {
+                batch.stage = AppendStage::Accepted;
                 Vec::new()
             }
-            Some(_) => self.decide(session, luck),
+            Some(_) => self.decide(session, outcome),
         }
     }
 
-    fn decide(&mut self, session: &SessionId, luck: Luck) -> Vec<SessionEvent> {
+    fn decide(&mut self, session: &SessionId, outcome: AppendOutcome) -> Vec<SessionEvent> {
         let mut landed = Vec::new();
-        if matches!(luck, Luck::Good | Luck::FailedButLanded) {
-            landed = self.land(usize::MAX, Rest::Landed);
+        if matches!(outcome, AppendOutcome::Good | AppendOutcome::FailedButLanded) {
+            landed = self.land(usize::MAX, BatchTail::Landed);
         }
         if let Some(batch) = &mut self.in_flight {
-            batch.stage = Stage::Answered;
+            batch.stage = AppendStage::Answered;
         }
         let session = session.clone();
         let upto = Seq(self.lines.len() as u64);
@@ -173,49 +182,49 @@ impl Stream {
             fault: StorageFault::Other,
             why: "the disk is away".into(),
         };
-        self.done.push_back(match luck {
-            Luck::Good => Input::Durable { session, upto },
-            Luck::Failed | Luck::FailedButLanded => {
+        self.done.push_back(match outcome {
+            AppendOutcome::Good => Input::Durable { session, upto },
+            AppendOutcome::Failed | AppendOutcome::FailedButLanded => {
                 Input::AppendFailed { session, why: unavailable() }
             }
-            Luck::Fenced => Input::AppendFailed { session, why: AppendFailure::Fenced },
+            AppendOutcome::Fenced => Input::AppendFailed { session, why: AppendFailure::Fenced },
         });
         landed
     }
 
-    /// Makes the first `count` events of the append in flight durable. What is there is skipped.
-    fn land(&mut self, count: usize, rest: Rest) -> Vec<SessionEvent> {
+    /// Makes the first `count` events of the append in flight durable. Events that are durable already are skipped.
+    fn land(&mut self, count: usize, tail: BatchTail) -> Vec<SessionEvent> {
         let Some(batch) = &self.in_flight else { return Vec::new() };
         let mut landed = Vec::new();
         for (event, line) in batch.events.iter().take(count) {
             let head = self.lines.len() as u64;
             if event.seq.0 <= head {
-                let there = &self.lines[place(event.seq)];
-                super::check::a_retry_says_the_same(event.seq, there, line);
+                let stored = &self.lines[place(event.seq)];
+                super::check::append_retry_is_identical(event.seq, stored, line);
                 continue;
             }
-            super::check::appends_follow_the_log(event.seq, head);
+            super::check::appends_are_contiguous(event.seq, head);
             self.lines.push(line.clone());
             self.events.push(event.clone());
             landed.push(event.clone());
         }
-        if rest == Rest::Landed && batch.summary.is_some() {
+        if tail == BatchTail::Landed && batch.summary.is_some() {
             self.summary.clone_from(&batch.summary);
         }
         landed
     }
 
-    /// The process dies. What was accepted may be there, or a part of it, or nothing.
-    pub(super) fn crash(&mut self, rng: &mut Rng) -> Crashed {
-        let (count, rest) = match &self.in_flight {
-            Some(batch) if batch.stage == Stage::Accepted => match rng.below(4) {
-                0 => (batch.events.len(), Rest::Landed),
-                1 if !batch.events.is_empty() => (rng.index(batch.events.len()), Rest::Lost),
-                _ => (0, Rest::Lost),
+    /// The hub's process is killed. All, some or none of the accepted events survive.
+    pub(super) fn crash(&mut self, rng: &mut Rng) -> CrashResult {
+        let (count, tail) = match &self.in_flight {
+            Some(batch) if batch.stage == AppendStage::Accepted => match rng.below(4) {
+                0 => (batch.events.len(), BatchTail::Landed),
+                1 if !batch.events.is_empty() => (rng.index(batch.events.len()), BatchTail::Lost),
+                _ => (0, BatchTail::Lost),
             },
-            _ => (0, Rest::Lost),
+            _ => (0, BatchTail::Lost),
         };
-        let landed = self.land(count, rest);
+        let landed = self.land(count, tail);
         let torn = self.in_flight.as_ref().is_some_and(|it| count < it.events.len());
         self.in_flight = None;
         self.collected.clear();
@@ -223,22 +232,22 @@ impl Stream {
         self.done.clear();
         self.reads.clear();
         self.answers.clear();
-        Crashed { landed, torn }
+        CrashResult { landed, torn }
     }
 
-    /// Performs the oldest read: a prefix of what is durable, perhaps less than there is.
+    /// Performs the oldest read. It returns a prefix of the durable events, possibly a stale one.
     pub(super) fn perform_read(&mut self, session: &SessionId, stale: Option<usize>, fails: bool) {
         let Some((conn, after)) = self.reads.pop_front() else { return };
         let session = session.clone();
         if fails {
             let why = "the disk is away".to_owned();
-            return self.answers.push_back(if conn == FOR_THE_HUB {
+            return self.answers.push_back(if conn == HUB_READER {
                 Input::RecallFailed { session, why }
             } else {
                 Input::ReadFailed { conn, session, after, why, damaged: false }
             });
         }
-        let first = usize::try_from(after.0).expect("logs are short here").min(self.lines.len());
+        let first = usize::try_from(after.0).expect("logs are short").min(self.lines.len());
         let (mut events, mut bytes) = (Vec::new(), 0);
         for (index, line) in self.lines.iter().enumerate().skip(first) {
             bytes += line.len();
@@ -247,35 +256,36 @@ impl Stream {
                 break;
             }
             let event = SessionEvent::decode(Seq(index as u64 + 1), line);
-            events.push(event.expect("what was written can be read"));
+            events.push(event.expect("stored events can be decoded"));
         }
-        self.answers.push_back(if conn == FOR_THE_HUB {
+        self.answers.push_back(if conn == HUB_READER {
             Input::Recalled { session, after, events }
         } else {
             Input::Read { conn, session, after, events }
         });
     }
 
-    /// As the daemon does it: the summary, and what came after it.
+    /// Recovers the state as the daemon does: the summary, and the events after it.
     pub(super) fn recovered(&self) -> SessionSummary {
         let summary = self.summary.as_ref().map(|it| SessionSummary::from_summary(it));
-        let mut state = summary.transpose().expect("a summary can be read").unwrap_or_default();
+        let mut state =
+            summary.transpose().expect("stored summaries can be decoded").unwrap_or_default();
         while let Some(line) = self.lines.get(place(state.upto().next())) {
             let event = SessionEvent::decode(state.upto().next(), line);
-            state.fold(&event.expect("what was written can be read"));
+            state.fold(&event.expect("stored events can be decoded"));
         }
         state
     }
 
-    /// Another hub writes from here on; what the last one had not written is nowhere.
+    /// Another hub starts to write; the unwritten events of the last one are lost.
     pub(super) fn take_over(&mut self) {
         (self.head, self.acked) = (self.durable(), self.durable());
     }
 
-    /// How far the summary reaches.
-    pub(super) fn summed_up(&self) -> u64 {
+    /// The last event that the summary covers.
+    pub(super) fn summary_upto(&self) -> u64 {
         let summary = self.summary.as_ref().map(|it| SessionSummary::from_summary(it));
-        summary.map_or(0, |it| it.expect("a summary can be read").seq)
+        summary.map_or(0, |it| it.expect("stored summaries can be decoded").seq)
     }
 
     pub(super) fn event(&self, seq: u64) -> Option<&SessionEvent> {
@@ -290,7 +300,7 @@ impl Stream {
         self.lines.len() as u64
     }
 
-    pub(super) fn is_quiet(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         self.collected.is_empty()
             && self.late_summary.is_none()
             && self.in_flight.is_none()
@@ -299,16 +309,16 @@ impl Stream {
             && self.answers.is_empty()
     }
 
-    /// Bytes the hub has appended and was not yet told about, as the hub weighs them.
+    /// The size of the events that the hub does not know to be durable, as the hub computes it.
     pub(super) fn held_bytes(&self) -> usize {
-        let told = self.acked;
+        let acked = self.acked;
         let waiting = self.collected.iter().map(|(event, _)| event);
         let batch = self.in_flight.iter().flat_map(|it| it.events.iter().map(|(event, _)| event));
-        let untold = batch.chain(waiting).filter(|event| told < event.seq.0);
-        untold.map(|event| event.body.size_bytes()).sum()
+        let unacked = batch.chain(waiting).filter(|event| acked < event.seq.0);
+        unacked.map(|event| event.body.size_bytes()).sum()
     }
 }
 
 fn place(seq: Seq) -> usize {
-    usize::try_from(seq.0 - 1).expect("logs are short here")
+    usize::try_from(seq.0 - 1).expect("logs are short")
 }

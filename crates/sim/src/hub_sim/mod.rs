@@ -1,52 +1,55 @@
-//! A deterministic world: one seed decides every interleaving, loss and crash.
+//! A deterministic world around the hub: one seed decides every interleaving, loss and crash.
 //!
-//! Read in this order: `world` (what can happen), `client` and `agent` (who lives there), `disk`
-//! (what survives), `feed` and `told` (what goes into the hub and comes out), `fleet` (sessions that
-//! leave and come back), `tenants` (who may know of what), `check` (what must hold), `settle` (the end of a run).
+//! Read in this order: `world` (the steps of a run), `client` and `agent` (the participants), `disk` (durable state),
+//! `feed` and `client_output` (inputs and outputs of the hub), `session_moves` (sessions that change their host),
+//! `tenants` (who may access which session), `check` (the invariants), `settle` (the end of a run).
 //!
-//! The world is crueller than the real one. Where the real loop must do something in a certain way,
-//! this one does it in that way: one append of a session in flight, what was collected is thrown
-//! away when an append fails, inputs of one source stay in order.
+//! The world is harsher than the real one. Where the real loop guarantees an order, this one guarantees the same: one
+//! append per session in flight, collected events are discarded when an append fails, inputs of one source stay in
+//! order.
 
 mod agent;
+mod agent_messages;
+mod agent_turn;
 mod answer;
 mod check;
 mod client;
+mod client_output;
 mod copy;
 mod disk;
+mod fault_rates;
 mod feed;
-mod fleet;
-mod habits;
-mod peek;
+mod hub_settings;
+mod input_sources;
+mod markers;
+mod queue_actions;
 mod request;
+mod session_moves;
 mod settle;
 mod tally;
-mod temper;
 mod tenants;
-mod told;
 mod trace;
-mod waiting;
 mod world;
 
-pub(crate) use check::Broken;
-pub use tally::Tally;
+pub(crate) use check::InvariantViolation;
+pub use tally::RunTally;
 
-use crate::worlds::{self, Failure, Simulated};
-use world::World;
+use crate::worlds::{self, SeedFailure, Simulation};
+use world::HubWorld;
 
-/// How many steps a run has unless it is told.
+/// The number of steps of a run, unless another is given.
 pub const STEPS: u32 = 400;
 
-/// Runs one seed to its end and counts what happened.
-pub fn run(seed: u64, steps: u32) -> Result<Tally, Failure> {
-    worlds::run::<World>(seed, steps)
+/// Runs one seed to its end and returns the counters.
+pub fn run(seed: u64, steps: u32) -> Result<RunTally, SeedFailure> {
+    worlds::run::<HubWorld>(seed, steps)
 }
 
-impl Simulated for World {
-    const ASSERTED: &'static str = "the_hub_asserts";
+impl Simulation for HubWorld {
+    const ASSERTION_NAME: &'static str = "hub_assertion_failed";
 
-    fn create(seed: u64, traced: bool) -> World {
-        World::new(seed, traced)
+    fn create(seed: u64, traced: bool) -> HubWorld {
+        HubWorld::new(seed, traced)
     }
 
     fn advance(&mut self) {
@@ -57,7 +60,7 @@ impl Simulated for World {
         self.settle();
     }
 
-    fn account(self) -> (Tally, Vec<String>) {
+    fn into_report(self) -> (RunTally, Vec<String>) {
         (self.tally, self.trace.into_lines())
     }
 }

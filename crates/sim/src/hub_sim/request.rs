@@ -1,41 +1,42 @@
-//! How simulated clients put what they ask for.
+//! How simulated clients build and send requests.
 
 use super::{
-    World,
-    check::{Kind, Prompt, Request},
+    HubWorld,
+    check::{ClientRequest, PromptRecord, RequestKind},
 };
 use jackfield_hub::{ConnId, Input, SessionId};
 use jackfield_protocol::Frame;
 
-impl World {
-    /// Asks the hub for something, under an id that other clients use as well.
-    pub(super) fn request(
+impl HubWorld {
+    /// Sends a request under an id that other clients use as well.
+    pub(super) fn send_request(
         &mut self,
         conn: ConnId,
-        kind: Kind,
+        kind: RequestKind,
         session: Option<&SessionId>,
         method: &str,
         params: &str,
     ) {
         let token = self.next_mark + 1;
         let params = match (kind, session) {
-            (Kind::Prompt, Some(session)) => {
-                self.facts.prompts.insert(token, Prompt::default());
-                let key = self.conns[&conn].relay.then(|| self.fleet.on_prompted(session, token));
+            (RequestKind::Prompt, Some(session)) => {
+                self.log_tracker.prompts.insert(token, PromptRecord::default());
+                let key =
+                    self.conns[&conn].relay.then(|| self.session_moves.on_prompted(session, token));
                 let block = format!(r#"{{"type":"text","text":"p#{token}"}}"#);
                 let more = if self.rng.chance(20) { format!(",{block}") } else { String::new() };
                 format!(r#"{}"prompt":[{block}{more}]"#, prompt_meta(params, key))
             }
             _ => params.to_owned(),
         };
-        self.request_as(conn, kind, session, method, &params, token);
+        self.send_request_with_token(conn, kind, session, method, &params, token);
     }
 
-    /// The same under a mark that may have been used before.
-    pub(super) fn request_as(
+    /// The same with a mark that may have been used before.
+    pub(super) fn send_request_with_token(
         &mut self,
         conn: ConnId,
-        kind: Kind,
+        kind: RequestKind,
         session: Option<&SessionId>,
         method: &str,
         params: &str,
@@ -45,43 +46,43 @@ impl World {
         let number = self.next_mark;
         let named = session.map(|it| format!(r#""sessionId":"{it}","#)).unwrap_or_default();
         let params = match kind {
-            Kind::Prompt => format!("{named}{params}"),
-            // The result tells whose it is.
-            Kind::Answer => {
+            RequestKind::Prompt => format!("{named}{params}"),
+            // The result carries the mark of the choice.
+            RequestKind::Answer => {
                 let meta = format!(r#""_meta":{{"by":"choice#{token}"}}"#);
                 format!(r#"{named}"result":{{{meta},{params}"#)
             }
             _ => format!(r#"{named}{params}{}"token":{token}"#, comma(params)),
         };
-        let it = self.conns.get_mut(&conn).expect("the caller has it");
+        let it = self.conns.get_mut(&conn).expect("the connection is open");
         it.next_id += 1;
         let id = it.next_id;
-        let request = Request {
+        let request = ClientRequest {
             kind,
             token,
             number,
             session: session.cloned(),
             delivered: false,
-            over: false,
-            follows: 0,
+            repeats_ended_prompt: false,
+            follows_seq: 0,
             withdrawn: false,
-            before: (None, None),
+            earlier_subscription: (None, None),
         };
-        it.open.insert(id, request);
-        self.send(
+        it.pending.insert(id, request);
+        self.send_from_client(
             conn,
             format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{{params}}}}}"#),
         );
     }
 
-    pub(super) fn send(&mut self, conn: ConnId, text: String) {
-        let frame = Frame::parse(text.into()).expect("clients of this world speak JSON-RPC");
-        let it = self.conns.get_mut(&conn).expect("the caller has it");
+    pub(super) fn send_from_client(&mut self, conn: ConnId, text: String) {
+        let frame = Frame::parse(text.into()).expect("simulated clients send valid frames");
+        let it = self.conns.get_mut(&conn).expect("the connection is open");
         it.sent.push_back(Input::ClientSpoke { conn, frame });
     }
 }
 
-/// What a prompt says beside its words: whether it `steers`, and its key.
+/// The `_meta` of a prompt: whether it `steers`, and its key.
 fn prompt_meta(steers: &str, key: Option<String>) -> String {
     let members = [steers.to_owned()].into_iter().filter(|it| !it.is_empty());
     let key = key.map(|it| format!(r#""key":"{it}""#));

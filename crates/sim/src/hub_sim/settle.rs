@@ -1,45 +1,47 @@
-//! The end of a run: trouble stops, everyone comes back and reads on, and the hub is stopped in order.
+//! The end of a run: faults stop, all clients reconnect and catch up, and the hub is stopped in order.
 
 use super::{
-    World,
-    agent::Process,
-    check::{Kind, hold},
-    temper::Temper,
+    HubWorld,
+    agent::AgentProcess,
+    check::{RequestKind, check_invariant},
+    fault_rates::FaultRates,
 };
 use jackfield_hub::{AgentId, ConnId, Input, SessionId};
 
-/// More rounds than any world of a few hundred steps needs.
+/// More rounds than any run of a few hundred steps needs.
 const ROUNDS_MAX: u32 = 20_000;
 
-impl World {
-    /// No more trouble: everyone catches up, every request is answered, a stop ends everything.
+impl HubWorld {
+    /// Stops the faults: all clients must catch up, all requests must be answered, and a stop must end everything.
     pub(super) fn settle(&mut self) {
-        self.trace.say(self.now, || "-- trouble stops".into());
-        self.calm = true;
-        self.temper = Temper::calm();
+        self.trace.note(self.now, || "-- faults stop".into());
+        self.faults_stopped = true;
+        self.fault_rates = FaultRates::none();
         if self.stopping {
-            self.until_stopped();
+            self.run_until_stopped();
         }
         for round in 0.. {
-            self.come_back();
-            self.rest();
-            // What was said again may wait for an agent that is deaf: it is cancelled, too.
-            if self.has_settled() && (1 < round || !self.waits_for_what_was_said_again()) {
+            self.reconnect_clients();
+            self.run_until_idle();
+            // A repeated prompt may wait for an agent that hangs, so it is cancelled in another round.
+            if self.has_settled() && (1 < round || !self.has_repeated_requests()) {
                 break;
             }
-            hold("who_is_let_go_goes_and_is_found", round < 5, || format!("{:?}", self.fleet));
+            check_invariant("moved_sessions_find_an_owner", round < 5, || {
+                format!("{:?}", self.session_moves)
+            });
         }
-        self.everyone_catches_up();
-        self.the_numbers_tell_of_no_trouble();
-        self.no_process_is_left_over();
-        self.stop();
-        self.until_stopped();
-        self.start_again();
-        self.rest();
+        self.clients_eventually_catch_up();
+        self.gauges_agree_with_the_world();
+        self.no_leftover_processes();
+        self.stop_hub();
+        self.run_until_stopped();
+        self.restart_hub();
+        self.run_until_idle();
     }
 
-    /// What is watched from outside says the same as the world: everybody has heard everything.
-    fn the_numbers_tell_of_no_trouble(&self) {
+    /// The hub's gauges agree with the world: every client has received everything.
+    fn gauges_agree_with_the_world(&self) {
         let it = self.hub.gauges();
         let holds = it.lag_max == 0
             && it.behind == 0
@@ -47,89 +49,101 @@ impl World {
             && it.held_bytes == 0
             && it.starts_waiting == 0
             && it.processes.len() <= it.agents;
-        hold("the_numbers_agree_with_the_world", holds, || format!("{it:?}"));
+        check_invariant("gauges_agree_with_the_world", holds, || format!("{it:?}"));
     }
 
-    fn until_stopped(&mut self) {
+    fn run_until_stopped(&mut self) {
         let mut rounds = 0;
         while !self.stopped || !self.procs.is_empty() {
             rounds += 1;
-            hold("a_stop_ends", rounds < ROUNDS_MAX, || {
+            check_invariant("stop_completes", rounds < ROUNDS_MAX, || {
                 format!("{} processes are left and the hub has not stopped", self.procs.len())
             });
-            self.round();
+            self.run_round();
         }
     }
 
-    /// Everyone connects, attaches to everything, and stops what still runs.
-    fn come_back(&mut self) {
+    /// All clients connect, attach to all sessions, and cancel what still runs.
+    fn reconnect_clients(&mut self) {
         if self.stopped {
-            self.start_again();
+            self.restart_hub();
         }
         self.adopt_all();
-        // In half of the worlds nobody looks back, and only what hangs is cancelled.
-        let looks_back = self.rng.chance(50);
-        let hangs = self.procs.values().any(|it| it.deaf);
+        // In half of the worlds clients do not replay, and cancel only if an agent hangs.
+        let replays = self.rng.chance(50);
+        let has_hung = self.procs.values().any(|it| it.hung);
         for client in 0..self.clients.len() {
             if self.clients[client].conn.is_none() {
-                self.connect(client);
+                self.connect_client(client);
             }
             let conn = self.clients[client].conn.expect("connected above");
-            let sessions = self.disk.streams.keys().filter(|it| !self.is_strange(conn, it));
+            let sessions = self.disk.streams.keys().filter(|it| !self.is_foreign(conn, it));
             let sessions: Vec<SessionId> = sessions.cloned().collect();
             for session in &sessions {
                 let params = r#""cwd":"/x""#;
-                if !looks_back {
-                    self.request(conn, Kind::Resume, Some(session), "session/resume", params);
+                if !replays {
+                    self.send_request(
+                        conn,
+                        RequestKind::Resume,
+                        Some(session),
+                        "session/resume",
+                        params,
+                    );
                 } else if self.clients[client].aware {
-                    self.attach(conn, client, session);
+                    self.send_attach(conn, client, session);
                 } else {
-                    self.request(conn, Kind::Load, Some(session), "session/load", params);
+                    self.send_request(
+                        conn,
+                        RequestKind::Load,
+                        Some(session),
+                        "session/load",
+                        params,
+                    );
                 }
-                if looks_back || hangs {
-                    self.say_in(conn, session, "session/cancel");
+                if replays || has_hung {
+                    self.notify_session(conn, session, "session/cancel");
                 }
             }
-            while !self.clients[client].again.is_empty() {
-                self.say_again(conn, client);
+            while !self.clients[client].unanswered_prompts.is_empty() {
+                self.repeat_prompt(conn, client);
             }
         }
     }
 
-    /// Runs until nothing happens by itself any more.
-    fn rest(&mut self) {
+    /// Runs until nothing happens without further input.
+    fn run_until_idle(&mut self) {
         let mut rounds = 0;
         loop {
             rounds += 1;
-            hold("the_world_comes_to_rest", rounds < ROUNDS_MAX, || {
-                "something goes on and on".into()
+            check_invariant("world_becomes_idle", rounds < ROUNDS_MAX, || {
+                "the world does not become idle".into()
             });
-            if self.round() {
+            if self.run_round() {
                 continue;
             }
-            if self.shake_the_deaf() || self.make_room() {
+            if self.kill_hung_agents() || self.free_agent_slot() {
                 continue;
             }
             return;
         }
     }
 
-    /// Everything that can happen happens once; if nothing can, time passes. False if all is quiet.
-    fn round(&mut self) -> bool {
+    /// Lets everything happen once; if nothing can, advances the clock. Returns false if the world is idle.
+    fn run_round(&mut self) -> bool {
         let mut moved = false;
         for _ in 0..32 {
-            moved |= self.deliver();
+            moved |= self.deliver_input();
         }
         let procs: Vec<AgentId> = self.procs.keys().copied().collect();
         for agent in procs.into_iter().filter(|it| self.procs[it].is_busy()).collect::<Vec<_>>() {
-            self.act(agent);
+            self.run_agent(agent);
             moved = true;
         }
         let conns: Vec<ConnId> = self.conns.keys().copied().collect();
         for conn in conns {
             for _ in 0..16 {
                 moved |= !self.conns[&conn].outbox.is_empty();
-                self.read_letter(conn);
+                self.read_message(conn);
             }
             for _ in 0..4 {
                 self.answer_ask(conn);
@@ -137,7 +151,7 @@ impl World {
             moved |= !self.conns[&conn].sent.is_empty();
         }
         for _ in 0..8 {
-            moved |= self.disk_acts();
+            moved |= self.run_disk_step();
         }
         if moved {
             return true;
@@ -145,22 +159,22 @@ impl World {
         match self.hub.poll_timeout() {
             Some(at) => {
                 self.now = self.now.max(at);
-                self.feed(Input::Tick);
+                self.feed_input(Input::Tick);
                 true
             }
             None => false,
         }
     }
 
-    /// Nobody waits for an agent that will never read again: its user ends it.
-    fn shake_the_deaf(&mut self) -> bool {
-        let owes = |it: &Process| !it.inbox.is_empty() || !it.duties.is_empty();
-        let owes = |it: &Process| owes(it) && it.prompts.is_empty();
-        let deaf = self.procs.iter().filter(|(_, it)| it.deaf && !it.dead && owes(it));
-        let deaf: Vec<AgentId> = deaf.map(|(&agent, _)| agent).collect();
-        for agent in &deaf {
-            self.kill(*agent, "signal 9 (KILL)");
+    /// Kills agents that hang and have unread or unanswered requests, as a user would.
+    fn kill_hung_agents(&mut self) -> bool {
+        let has_work = |it: &AgentProcess| !it.inbox.is_empty() || !it.unanswered.is_empty();
+        let has_work = |it: &AgentProcess| has_work(it) && it.prompts.is_empty();
+        let hung = self.procs.iter().filter(|(_, it)| it.hung && !it.has_exited && has_work(it));
+        let hung: Vec<AgentId> = hung.map(|(&agent, _)| agent).collect();
+        for agent in &hung {
+            self.kill_process(*agent, "signal 9 (KILL)");
         }
-        !deaf.is_empty()
+        !hung.is_empty()
     }
 }

@@ -1,22 +1,22 @@
-//! Tenants of a world: in some worlds clients belong to one, and must not know of the others' sessions.
+//! The tenants of a world: in some worlds clients belong to a tenant and must not learn of sessions of others.
 
-use super::World;
+use super::HubWorld;
 use jackfield_hub::{ConnId, SessionId, Tenant, tenant_of};
 use jackfield_test_support::rng::Rng;
 use std::sync::Arc;
 
-/// Both there can be.
+/// The names of the tenants.
 const NAMES: [&str; 2] = ["ash", "birch"];
 
-/// Which there are, with their quotas.
+/// The tenants of a world with their quotas.
 #[derive(Debug, Default)]
-pub(super) struct Tenants(Vec<Arc<Tenant>>);
+pub(super) struct SimulatedTenants(Vec<Arc<Tenant>>);
 
-impl Tenants {
-    /// In most worlds there are none.
-    pub(super) fn new(rng: &mut Rng) -> Tenants {
+impl SimulatedTenants {
+    /// Most worlds have no tenants.
+    pub(super) fn new(rng: &mut Rng) -> SimulatedTenants {
         if !rng.chance(40) {
-            return Tenants::default();
+            return SimulatedTenants::default();
         }
         let mut tenant = |name: &str| Tenant {
             name: name.into(),
@@ -26,10 +26,10 @@ impl Tenants {
             commands: rng.chance(50),
             roots: vec!["/x".into()],
         };
-        Tenants(NAMES.map(|it| Arc::new(tenant(it))).into())
+        SimulatedTenants(NAMES.map(|it| Arc::new(tenant(it))).into())
     }
 
-    /// Whose client one is; nobody's is the operator's.
+    /// Picks the tenant of a client; `None` is the operator.
     pub(super) fn pick(&self, rng: &mut Rng) -> Option<Arc<Tenant>> {
         if self.0.is_empty() || rng.chance(25) {
             return None;
@@ -42,20 +42,20 @@ impl Tenants {
     }
 }
 
-impl World {
-    /// Whether a session is none that this client may know of.
-    pub(super) fn is_strange(&self, conn: ConnId, session: &str) -> bool {
+impl HubWorld {
+    /// Whether the session belongs to another tenant than the client.
+    pub(super) fn is_foreign(&self, conn: ConnId, session: &str) -> bool {
         let tenant = self.conns.get(&conn).and_then(|it| self.clients[it.client].tenant.as_ref());
         tenant.is_some_and(|it| tenant_of(session) != Some(&it.name))
     }
 
-    /// One of the sessions that clients have heard of. Behind a relay connection stands a gateway, which asks for
-    /// nothing that is not its client's; others try.
-    pub(super) fn some_session(&mut self, conn: ConnId) -> Option<SessionId> {
+    /// Picks a session that clients know. A relay connection belongs to a gateway, which only uses sessions of its
+    /// client's tenant; other clients also try foreign ones.
+    pub(super) fn pick_session_for(&mut self, conn: ConnId) -> Option<SessionId> {
         let it = &self.conns[&conn];
         let may_try = self.clients[it.client].tenant.is_some() && !it.relay;
         let tries = may_try && self.rng.chance(30);
-        let known = self.known.iter().filter(|it| tries || !self.is_strange(conn, it));
+        let known = self.known_sessions.iter().filter(|it| tries || !self.is_foreign(conn, it));
         let known: Vec<SessionId> = known.cloned().collect();
         match known.len() {
             0 => None,

@@ -1,16 +1,18 @@
-//! The hub in its world: one thing happens at a time, chosen by the seed.
+//! The hub in its world: one step at a time, chosen by the seed.
 
 use super::{
-    agent::{PROGRAMS, Process},
-    check::{self, Asks, Facts, Failures, Queues, Rest, Wakes},
-    client::{Client, Connection},
-    disk::{Crashed, Disk, Luck},
-    fleet::Fleet,
-    habits::Habits,
-    tally::Tally,
-    temper::Temper,
-    tenants::Tenants,
-    trace::Trace,
+    agent::{AgentProcess, PROGRAMS},
+    check::{
+        self, AskTracker, FailureTracker, LogTracker, QueueTracker, RestoreTracker, SleepTracker,
+    },
+    client::{ClientConnection, SimulatedClient},
+    disk::{CrashResult, SimulatedDisk},
+    fault_rates::FaultRates,
+    hub_settings::HubSettings,
+    session_moves::SessionMoves,
+    tally::RunTally,
+    tenants::SimulatedTenants,
+    trace::RunTrace,
 };
 use jackfield_events::{AgentName, AgentSessionId};
 use jackfield_hub::{
@@ -22,57 +24,46 @@ use std::{
     path::PathBuf,
 };
 
-/// One seed decides everything that happens here.
-pub(super) struct World {
+/// The state of a run; one seed decides everything in it.
+pub(super) struct HubWorld {
     pub(super) rng: Rng,
-    pub(super) temper: Temper,
-    pub(super) habits: Habits,
+    pub(super) fault_rates: FaultRates,
+    pub(super) hub_settings: HubSettings,
     pub(super) limits: Limits,
     pub(super) now: Time,
     pub(super) hub: Hub,
-    /// How many hubs there were.
-    pub(super) lives: u64,
+    /// The number of hubs that ran before this one.
+    pub(super) hub_number: u64,
     seed: u64,
-    pub(super) disk: Disk,
-    pub(super) clients: Vec<Client>,
-    pub(super) conns: BTreeMap<ConnId, Connection>,
-    pub(super) procs: BTreeMap<AgentId, Process>,
-    /// The sessions each program has on its own disk.
-    pub(super) remembered: Vec<BTreeSet<AgentSessionId>>,
-    /// Sessions that clients have heard of.
-    pub(super) known: Vec<SessionId>,
-    pub(super) facts: Facts,
-    pub(super) asks: Asks,
-    pub(super) queues: Queues,
-    pub(super) rest: Rest,
-    pub(super) wakes: Wakes,
-    pub(super) failures: Failures,
-    pub(super) fleet: Fleet,
-    pub(super) tenants: Tenants,
-    /// Marks of notifications that are not written down, and the sessions they were said in.
-    pub(super) passing: BTreeMap<u64, AgentSessionId>,
-    pub(super) tally: Tally,
-    pub(super) trace: Trace,
-    /// No more trouble.
-    pub(super) calm: bool,
+    pub(super) disk: SimulatedDisk,
+    pub(super) clients: Vec<SimulatedClient>,
+    pub(super) conns: BTreeMap<ConnId, ClientConnection>,
+    pub(super) procs: BTreeMap<AgentId, AgentProcess>,
+    /// The sessions that each program has stored.
+    pub(super) stored_sessions: Vec<BTreeSet<AgentSessionId>>,
+    /// Sessions that clients know.
+    pub(super) known_sessions: Vec<SessionId>,
+    pub(super) log_tracker: LogTracker,
+    pub(super) ask_tracker: AskTracker,
+    pub(super) queue_tracker: QueueTracker,
+    pub(super) sleep_tracker: SleepTracker,
+    pub(super) restore_tracker: RestoreTracker,
+    pub(super) failure_tracker: FailureTracker,
+    pub(super) session_moves: SessionMoves,
+    pub(super) tenants: SimulatedTenants,
+    /// Marks of unlogged notifications, and the sessions they were sent in.
+    pub(super) unlogged: BTreeMap<u64, AgentSessionId>,
+    pub(super) tally: RunTally,
+    pub(super) trace: RunTrace,
+    /// Faults have stopped.
+    pub(super) faults_stopped: bool,
     pub(super) stopping: bool,
     pub(super) stopped: bool,
     pub(super) next_conn: u64,
     pub(super) next_mark: u64,
 }
 
-/// Where an input can come from. Within one source the order is kept; between two it is not.
-#[derive(Debug, Clone)]
-enum Source {
-    Client(ConnId),
-    Written(ConnId),
-    Agent(AgentId),
-    Writer(SessionId),
-    Reader(SessionId),
-    Copier,
-}
-
-/// So small that every bound is met.
+/// So small that every limit is reached.
 const LIMITS: Limits = Limits {
     outbox_bytes_max: 3000,
     outbox_bytes_low: 700,
@@ -80,7 +71,7 @@ const LIMITS: Limits = Limits {
     held_bytes_low: 2000,
     held_bytes_all_max: 8000,
     outbox_bytes_all_max: 5000,
-    // Larger than what waits for one client: the clients of this world expect to be heard out.
+    // Larger than what waits for one client: the clients of this world expect all of their messages.
     kept: ByteLimits { own_max: 40_000, own_min: 1_000, all_max: 80_000 },
     pending_per_conn_max: 12,
     queue_max: 3,
@@ -90,48 +81,55 @@ const LIMITS: Limits = Limits {
     list_page: 2,
 };
 
-impl World {
-    pub(super) fn new(seed: u64, traced: bool) -> World {
+impl HubWorld {
+    pub(super) fn new(seed: u64, traced: bool) -> HubWorld {
         let mut rng = Rng::new(seed);
-        let temper = Temper::new(&mut rng);
-        let habits = Habits::new(&mut rng);
+        let fault_rates = FaultRates::new(&mut rng);
+        let hub_settings = HubSettings::new(&mut rng);
         let clients = 2 + rng.index(3);
         let mut relays = rng.clone();
         let mut apart = Rng::new(seed ^ 0x7E4A_4715);
-        let tenants = Tenants::new(&mut apart);
+        let tenants = SimulatedTenants::new(&mut apart);
         let mut client = |n: usize| {
             let aware = n.is_multiple_of(2);
             let relay = aware && relays.chance(60);
             let tenant = tenants.pick(&mut apart);
-            Client { aware, relay, tenant, conn: None, cursors: BTreeMap::new(), again: Vec::new() }
+            SimulatedClient {
+                aware,
+                relay,
+                tenant,
+                conn: None,
+                cursors: BTreeMap::new(),
+                unanswered_prompts: Vec::new(),
+            }
         };
         let clients = (0..clients).map(&mut client).collect();
-        World {
-            temper,
-            habits,
+        HubWorld {
+            fault_rates,
+            hub_settings,
             limits: LIMITS,
             now: Time(1_000_000),
-            hub: Hub::new(habits.configure(config(seed, 0)), Time(1_000_000), []),
-            lives: 0,
+            hub: Hub::new(hub_settings.configure(config(seed, 0)), Time(1_000_000), []),
+            hub_number: 0,
             seed,
-            disk: Disk::default(),
+            disk: SimulatedDisk::default(),
             clients,
             conns: BTreeMap::new(),
             procs: BTreeMap::new(),
-            remembered: vec![BTreeSet::new(); PROGRAMS.len()],
-            known: Vec::new(),
-            facts: Facts::default(),
-            asks: Asks::default(),
-            queues: Queues::default(),
-            rest: Rest::default(),
-            wakes: Wakes::default(),
-            failures: Failures::default(),
-            fleet: Fleet::default(),
+            stored_sessions: vec![BTreeSet::new(); PROGRAMS.len()],
+            known_sessions: Vec::new(),
+            log_tracker: LogTracker::default(),
+            ask_tracker: AskTracker::default(),
+            queue_tracker: QueueTracker::default(),
+            sleep_tracker: SleepTracker::default(),
+            restore_tracker: RestoreTracker::default(),
+            failure_tracker: FailureTracker::default(),
+            session_moves: SessionMoves::default(),
             tenants,
-            passing: BTreeMap::new(),
-            tally: Tally::default(),
-            trace: Trace::new(traced),
-            calm: false,
+            unlogged: BTreeMap::new(),
+            tally: RunTally::default(),
+            trace: RunTrace::new(traced),
+            faults_stopped: false,
             stopping: false,
             stopped: false,
             next_conn: 0,
@@ -140,237 +138,141 @@ impl World {
         }
     }
 
-    /// One thing happens.
+    /// Runs one step.
     pub(super) fn step(&mut self) {
         self.now = self.now.plus(self.rng.below(15));
         if self.stopped && self.procs.is_empty() {
-            return self.start_again();
+            return self.restart_hub();
         }
         match self.rng.below(100) {
             0..=35 => {
                 for _ in 0..=self.rng.below(3) {
-                    self.deliver();
+                    self.deliver_input();
                 }
             }
             36..=56 => {
                 for _ in 0..=self.rng.below(3) {
-                    self.agent_acts();
+                    self.run_some_agent();
                 }
             }
-            57..=68 => self.client_acts(),
+            57..=68 => self.run_client(),
             69..=78 => self.client_reads(),
             79..=93 => {
                 for _ in 0..=self.rng.below(3) {
-                    self.disk_acts();
+                    self.run_disk_step();
                 }
             }
-            94..=95 => self.time_passes(),
-            _ => self.trouble(),
+            94..=95 => self.advance_clock(),
+            _ => self.inject_fault(),
         }
     }
 
-    fn trouble(&mut self) {
-        // Twenty-five times rarer than a step, so twenty-five times as likely.
-        if self.rng.rarely(25 * self.temper.crash) {
-            return self.crash();
+    fn inject_fault(&mut self) {
+        // This branch runs in one of twenty-five steps, so the rates are multiplied by that.
+        if self.rng.chance_per_ten_thousand(25 * self.fault_rates.crash) {
+            return self.crash_hub();
         }
-        if self.rng.rarely(25 * self.temper.stop) && !self.stopping {
-            return self.stop();
+        if self.rng.chance_per_ten_thousand(25 * self.fault_rates.stop) && !self.stopping {
+            return self.stop_hub();
         }
-        if self.rng.rarely(25 * self.habits.pressure) {
-            self.tally.count("short of memory");
-            return self.feed(Input::Pressure);
+        if self.rng.chance_per_ten_thousand(25 * self.hub_settings.pressure) {
+            self.tally.count("memory pressure");
+            return self.feed_input(Input::Pressure);
         }
-        if self.rng.rarely(25 * self.temper.moves) && !self.stopping {
-            return self.move_a_session();
+        if self.rng.chance_per_ten_thousand(25 * self.fault_rates.moves) && !self.stopping {
+            return self.move_session();
         }
-        if self.rng.rarely(25 * self.temper.leave) {
+        if self.rng.chance_per_ten_thousand(25 * self.fault_rates.disconnect) {
             let client = self.rng.index(self.clients.len());
-            if self.rng.chance(25) { self.finish(client) } else { self.leave(client) }
+            if self.rng.chance(25) {
+                self.finish_client(client);
+            } else {
+                self.disconnect_client(client);
+            }
         }
     }
 
-    pub(super) fn stop(&mut self) {
+    pub(super) fn stop_hub(&mut self) {
         self.tally.count("orderly stops");
         self.stopping = true;
-        self.feed(Input::Stop);
+        self.feed_input(Input::Stop);
     }
 
     pub(super) fn on_stopped(&mut self) {
-        check::hold("stopped_is_said_once", self.stopping && !self.stopped, || {
-            "the hub said that it has stopped".into()
+        check::check_invariant("stop_is_reported_once", self.stopping && !self.stopped, || {
+            "the hub reported that it has stopped".into()
         });
         self.stopped = true;
-        self.nothing_is_left_after_the_stop();
+        self.stop_leaves_nothing_open();
     }
 
-    /// The process dies: memory, connections and agents with it, and what the disk had not got.
-    fn crash(&mut self) {
+    /// The hub's process is killed: its memory, connections, agents and undurable events are lost.
+    fn crash_hub(&mut self) {
         self.tally.count("crashes");
-        self.trace.say(self.now, || "-- the daemon crashes".into());
-        self.facts.owed.clear();
-        self.start_again();
+        self.trace.note(self.now, || "-- the daemon crashes".into());
+        self.log_tracker.pending_updates.clear();
+        self.restart_hub();
     }
 
-    pub(super) fn start_again(&mut self) {
+    pub(super) fn restart_hub(&mut self) {
         for client in &mut self.clients {
             client.conn = None;
         }
-        for it in std::mem::take(&mut self.conns).into_values().filter(|it| it.relay && !it.left) {
-            // The gateway is still there, and so is whoever waits behind it.
-            let prompts = it.open.into_values().filter(|it| it.kind == check::Kind::Prompt);
+        for it in
+            std::mem::take(&mut self.conns).into_values().filter(|it| it.relay && !it.has_left)
+        {
+            // The gateway still runs, and so do the clients behind it.
+            let prompts =
+                it.pending.into_values().filter(|it| it.kind == check::RequestKind::Prompt);
             let prompts = prompts.filter_map(|it| Some((it.session?, it.token)));
-            self.clients[it.client].again.extend(prompts);
+            self.clients[it.client].unanswered_prompts.extend(prompts);
         }
-        self.fleet.on_restart();
+        self.session_moves.on_restart();
         for agent in std::mem::take(&mut self.procs).into_keys() {
-            self.asks.on_agent_gone(agent);
+            self.ask_tracker.on_agent_gone(agent);
         }
         let mut streams = std::mem::take(&mut self.disk.streams);
         for (session, stream) in &mut streams {
-            let Crashed { landed, torn } = stream.crash(&mut self.rng);
-            self.landed(session, &landed);
+            let CrashResult { landed, torn } = stream.crash(&mut self.rng);
+            self.on_durable(session, &landed);
             if torn {
-                self.tally.count("tails torn");
+                self.tally.count("appends torn by a crash");
             }
         }
         streams.retain(|_, it| 0 < it.durable());
         if !std::mem::take(&mut self.disk.copies).is_empty() {
-            self.tally.count("forks cut by a crash");
+            self.tally.count("forks interrupted by a crash");
         }
         self.disk.copied.clear();
         let mut recovered = Vec::new();
         for (session, stream) in &mut streams {
             let state = stream.recovered();
-            check::summary_and_tail_give_the_whole(session, &state, &stream.events);
+            check::recovered_state_equals_folded_log(session, &state, &stream.events);
             stream.head = stream.durable();
             stream.acked = stream.durable();
-            if self.fleet.is_away(session) {
+            if self.session_moves.is_unowned(session) {
                 continue;
             }
             recovered.push(Recovered { session: session.clone(), state });
         }
-        self.wakes.start_again(&recovered);
-        self.failures.start_again();
+        self.restore_tracker.on_restart(&recovered);
+        self.failure_tracker.on_restart();
         self.disk.streams = streams;
-        if 0 < self.queues.on_restart() {
+        if 0 < self.queue_tracker.on_restart() {
             self.tally.count("prompts held");
         }
         self.stopping = false;
         self.stopped = false;
-        self.lives += 1;
-        self.trace.say(self.now, || "-- a new daemon starts".into());
-        self.forget_rest();
-        let config = self.habits.configure(config(self.seed, self.lives));
+        self.hub_number += 1;
+        self.trace.note(self.now, || "-- a new daemon starts".into());
+        self.reset_sleep_tracker();
+        let config = self.hub_settings.configure(config(self.seed, self.hub_number));
         self.hub = Hub::new(config, self.now, recovered);
-        self.drain();
+        self.drain_outputs();
     }
 
-    /// The next input of some source reaches the hub.
-    pub(super) fn deliver(&mut self) -> bool {
-        let sources = self.sources();
-        if sources.is_empty() {
-            return false;
-        }
-        let input = match &sources[self.rng.index(sources.len())] {
-            Source::Client(conn) => self.conns.get_mut(conn).and_then(|it| it.sent.pop_front()),
-            Source::Written(conn) => {
-                let it = self.conns.get_mut(conn).expect("found above");
-                let whole = self.calm || self.rng.chance(70);
-                let bytes = if whole { it.wrote } else { 1 + self.rng.index(it.wrote) };
-                it.wrote -= bytes;
-                Some(Input::ClientWrote { conn: *conn, bytes })
-            }
-            Source::Agent(agent) => self.procs.get_mut(agent).and_then(|it| it.outbox.pop_front()),
-            Source::Writer(session) => {
-                let stream = self.disk.streams.get_mut(session).expect("found above");
-                let input = stream.done.pop_front();
-                stream.answered(matches!(input, Some(Input::AppendFailed { .. })));
-                input
-            }
-            Source::Copier => self.disk.copied.pop_front(),
-            Source::Reader(session) => {
-                self.disk.streams.get_mut(session).and_then(|it| it.answers.pop_front())
-            }
-        };
-        self.feed(input.expect("sources have something"));
-        true
-    }
-
-    fn sources(&self) -> Vec<Source> {
-        let mut sources = Vec::new();
-        for (&conn, it) in &self.conns {
-            if !it.sent.is_empty() {
-                sources.push(Source::Client(conn));
-            }
-            if 0 < it.wrote && !it.left {
-                sources.push(Source::Written(conn));
-            }
-        }
-        for (&agent, it) in &self.procs {
-            if !it.outbox.is_empty() && (!it.paused || it.dead) {
-                sources.push(Source::Agent(agent));
-            }
-        }
-        if !self.disk.copied.is_empty() {
-            sources.push(Source::Copier);
-        }
-        for (session, stream) in &self.disk.streams {
-            if !stream.done.is_empty() {
-                sources.push(Source::Writer(session.clone()));
-            }
-            if !stream.answers.is_empty() {
-                sources.push(Source::Reader(session.clone()));
-            }
-        }
-        sources
-    }
-
-    /// The disk does one thing for one session.
-    pub(super) fn disk_acts(&mut self) -> bool {
-        if self.rng.chance(self.temper.slow_disk) {
-            return false;
-        }
-        if !self.disk.copies.is_empty() && self.rng.chance(30) {
-            self.copy_on();
-            return true;
-        }
-        let busy = |it: &super::disk::Stream| it.can_append() || it.has_reads();
-        let busy: Vec<SessionId> =
-            self.disk.streams.iter().filter(|(_, it)| busy(it)).map(|(id, _)| id.clone()).collect();
-        if busy.is_empty() {
-            return !self.disk.copies.is_empty();
-        }
-        let session = busy[self.rng.index(busy.len())].clone();
-        let luck = self.luck(&session);
-        let stale = self.rng.chance(self.temper.stale).then(|| self.rng.index(3));
-        let fails = self.rng.chance(self.temper.read_fails);
-        let reads_first = self.rng.chance(40);
-        let stream = self.disk.streams.get_mut(&session).expect("found above");
-        if stream.has_reads() && (reads_first || !stream.can_append()) {
-            self.tally.count(if fails { "reads failed" } else { "reads" });
-            stream.perform_read(&session, stale, fails);
-        } else {
-            let landed = stream.append_on(&session, luck);
-            self.landed(&session, &landed);
-        }
-        true
-    }
-
-    fn luck(&mut self, session: &SessionId) -> Luck {
-        if !self.disk.streams[session].is_deciding() {
-            Luck::Good
-        } else if self.rng.rarely(self.temper.fenced) {
-            Luck::Fenced
-        } else if self.rng.chance(self.temper.append_fails) {
-            self.rng.pick(&[Luck::Failed, Luck::FailedButLanded])
-        } else {
-            Luck::Good
-        }
-    }
-
-    /// The clock reaches the next deadline, or some moment before or after it.
-    fn time_passes(&mut self) {
+    /// The clock reaches the next deadline, with or without a tick.
+    fn advance_clock(&mut self) {
         let Some(at) = self.hub.poll_timeout() else { return };
         let far = self.now.plus(20_000) < at;
         if far && !self.rng.chance(5) {
@@ -378,7 +280,7 @@ impl World {
         }
         self.now = self.now.max(at);
         if self.rng.chance(90) {
-            self.feed(Input::Tick);
+            self.feed_input(Input::Tick);
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Conversations with real agents, recorded, and replayed against the hub: what they do that nobody
-//! would expect of the protocol is a test here. `docs/recorded-agents.md` says which.
+//! Recorded conversations with real agents, replayed against the hub. Each surprising behavior has a test;
+//! `docs/recorded-agents.md` lists them.
 
 mod every;
+mod recording;
 mod replay;
+mod restore;
 mod surprises;
-mod tape;
-mod wake;
 mod world;

@@ -1,335 +1,350 @@
-//! A recording played against the hub, line by line: what the client said is said to the hub, what
-//! the agent said is said to the hub, and after each line both have heard what they should have.
+//! Replays a recording against the hub, line by line: feeds the messages of the client and of the agent, and checks after
+//! each line what both received.
 
 use super::{
-    tape::{Kind, Line, Side, Tape, with_id, with_session},
-    world::{AGENT, World, fold},
+    recording::{MessageKind, MessageSide, RecordedLine, Recording, with_id, with_session},
+    world::{AGENT, ReplayWorld, fold},
 };
 use jackfield_hub::{ConnId, SessionId};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// What the client of a replay is like.
+/// The capabilities of the replayed client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Client {
-    /// As the one that was recorded.
+pub(crate) enum ClientKind {
+    /// As recorded.
     Recorded,
     /// Serves no files.
     Bare,
 }
 
 pub(crate) struct Replay {
-    pub(crate) world: World,
+    pub(crate) world: ReplayWorld,
     pub(crate) conn: ConnId,
-    client: Client,
-    /// The session's name: the agent's, and the hub's once there is one.
-    theirs: String,
-    pub(crate) ours: Option<SessionId>,
-    /// What the agent said before it answered `session/new`.
+    client: ClientKind,
+    /// The agent's session id, and the hub's once the session is open.
+    agent_session: String,
+    pub(crate) session: Option<SessionId>,
+    /// Updates that the agent sent before it answered `session/new`.
     early: Option<Vec<String>>,
-    /// Open requests of the client: the recorded id, the method, the id the agent knows.
-    pub(crate) asked_agent: BTreeMap<String, (String, Option<String>)>,
-    /// Open requests of the agent: its own id, and the id the client knows.
-    asked_client: BTreeMap<String, Option<String>>,
-    /// What everyone who comes later is told of the session, as values.
-    told: Vec<Value>,
-    /// What the session was opened with, without its name.
+    /// Open requests of the client: the recorded id, the method, and the id that the agent received.
+    pub(crate) agent_requests_open: BTreeMap<String, (String, Option<String>)>,
+    /// Open requests of the agent: its own id, and the id that the client received.
+    client_requests_open: BTreeMap<String, Option<String>>,
+    /// The updates that a client that attaches later must receive.
+    later_updates: Vec<Value>,
+    /// The result that opened the session, without the session id.
     setup: Value,
     pub(crate) prompts: u64,
-    /// What the client heard of the agent's own words, in order.
-    pub(crate) heard: Vec<Value>,
-    /// What the agent was answered, by its own ids.
+    /// The agent's messages that the client received, in order.
+    pub(crate) received: Vec<Value>,
+    /// The answers that the agent received, by its own ids.
     pub(crate) answered: BTreeMap<String, Value>,
-    /// How each turn ended, in order: the whole answer.
+    /// The response to each prompt, in order.
     pub(crate) outcomes: Vec<Value>,
 }
 
 impl Replay {
-    pub(crate) fn new(world: World, theirs: Option<String>, client: Client) -> Replay {
+    pub(crate) fn new(
+        world: ReplayWorld,
+        agent_session: Option<String>,
+        client: ClientKind,
+    ) -> Replay {
         let mut world = world;
         let conn = world.connect();
         Replay {
             world,
             conn,
             client,
-            theirs: theirs.unwrap_or_default(),
-            ours: None,
+            agent_session: agent_session.unwrap_or_default(),
+            session: None,
             early: None,
-            asked_agent: BTreeMap::new(),
-            asked_client: BTreeMap::new(),
-            told: Vec::new(),
+            agent_requests_open: BTreeMap::new(),
+            client_requests_open: BTreeMap::new(),
+            later_updates: Vec::new(),
             setup: Value::Null,
             prompts: 0,
-            heard: Vec::new(),
+            received: Vec::new(),
             answered: BTreeMap::new(),
             outcomes: Vec::new(),
         }
     }
 
-    /// Plays a recording that begins with `session/new`, to its end.
-    pub(crate) fn of(name: &str, client: Client) -> Replay {
-        let tape = Tape::read(name);
-        let mut replay = Replay::new(World::new(), tape.session(), client);
-        for line in &tape.lines {
+    /// Replays a recording that starts with `session/new`, to its end.
+    pub(crate) fn run(name: &str, client: ClientKind) -> Replay {
+        let recording = Recording::read(name);
+        let mut replay = Replay::new(ReplayWorld::new(), recording.session(), client);
+        for line in &recording.lines {
             replay.play(line);
-            replay.world.all_is_heard(&line.place);
+            replay.world.assert_all_read(&line.location);
         }
         replay.finish(name);
         replay
     }
 
-    pub(crate) fn play(&mut self, line: &Line) {
-        self.world.pass(line.at);
+    pub(crate) fn play(&mut self, line: &RecordedLine) {
+        self.world.advance_clock(line.at);
         match (line.from, line.kind) {
-            (Side::Client, Kind::Request) => self.client_asks(line),
-            (Side::Client, Kind::Notification) => self.client_notes(line),
-            (Side::Client, Kind::Answer) => self.client_answers(line),
-            (Side::Agent, Kind::Request) => self.agent_asks(line),
-            (Side::Agent, Kind::Notification) => self.agent_notes(line),
-            (Side::Agent, Kind::Answer) => self.agent_answers(line),
+            (MessageSide::Client, MessageKind::Request) => self.client_requests(line),
+            (MessageSide::Client, MessageKind::Notification) => self.client_notifies(line),
+            (MessageSide::Client, MessageKind::Answer) => self.client_answers(line),
+            (MessageSide::Agent, MessageKind::Request) => self.agent_requests(line),
+            (MessageSide::Agent, MessageKind::Notification) => self.agent_notifies(line),
+            (MessageSide::Agent, MessageKind::Answer) => self.agent_answers(line),
         }
     }
 
-    pub(crate) fn ours(&self) -> &str {
-        self.ours.as_deref().expect("the session is open")
+    pub(crate) fn session_id(&self) -> &str {
+        self.session.as_deref().expect("the session is open")
     }
 
-    fn client_asks(&mut self, line: &Line) {
+    fn client_requests(&mut self, line: &RecordedLine) {
         match line.method() {
             "initialize" => {
                 let params = json!({ "agent": AGENT });
                 let note =
                     json!({ "jsonrpc": "2.0", "method": "_jackfield/connect", "params": params });
-                self.world.client_says(self.conn, &note.to_string());
-                let text = self.hello(line);
-                self.world.client_says(self.conn, &text);
+                self.world.client_sends(self.conn, &note.to_string());
+                let text = self.initialize_text(line);
+                self.world.client_sends(self.conn, &text);
             }
             "session/new" => {
                 self.early = Some(Vec::new());
-                self.world.client_says(self.conn, &line.text);
+                self.world.client_sends(self.conn, &line.text);
             }
-            "session/list" => return self.client_lists(line),
+            "session/list" => return self.client_lists_sessions(line),
             _ => {
-                let text = line.with_session(self.ours());
-                self.world.client_says(self.conn, &text);
-                self.tell_prompt(line);
+                let text = line.with_session(self.session_id());
+                self.world.client_sends(self.conn, &text);
+                self.expect_prompt_update(line);
             }
         }
-        self.agent_is_asked(line);
+        self.agent_receives_request(line);
     }
 
-    /// The recorded `initialize`, as this kind of client would say it.
-    pub(crate) fn hello(&self, line: &Line) -> String {
+    /// The recorded `initialize`, adapted to the capabilities of the client.
+    pub(crate) fn initialize_text(&self, line: &RecordedLine) -> String {
         match self.client {
-            Client::Recorded => line.text.clone(),
-            Client::Bare => line.text.replace("TextFile\": true", "TextFile\": false"),
+            ClientKind::Recorded => line.text.clone(),
+            ClientKind::Bare => line.text.replace("TextFile\": true", "TextFile\": false"),
         }
     }
 
-    /// The agent hears a request of the client, under an id of the hub's.
-    pub(crate) fn agent_is_asked(&mut self, line: &Line) {
-        let text = self.world.agent_hears(&line.place);
-        let said: Value = serde_json::from_str(&text).expect("the hub speaks JSON");
-        let id = said["id"].to_string();
+    /// The agent receives a request of the client under an id of the hub.
+    pub(crate) fn agent_receives_request(&mut self, line: &RecordedLine) {
+        let text = self.world.agent_receives(&line.location);
+        let received: Value = serde_json::from_str(&text).expect("the hub sends JSON");
+        let id = received["id"].to_string();
         match line.method() {
             "initialize" => {
-                let hello: Value = serde_json::from_str(&self.hello(line)).expect("as recorded");
-                assert_eq!(said["params"], hello["params"], "{}", line.place);
+                let hello: Value =
+                    serde_json::from_str(&self.initialize_text(line)).expect("as recorded");
+                assert_eq!(received["params"], hello["params"], "{}", line.location);
             }
             "session/prompt" => {
-                // Byte for byte, save for the id.
-                assert_eq!(text, line.with_id(&id), "{}", line.place);
+                // Byte for byte except for the id.
+                assert_eq!(text, line.with_id(&id), "{}", line.location);
             }
-            _ => assert_eq!(said["params"], line.said["params"], "{}", line.place),
+            _ => assert_eq!(received["params"], line.message["params"], "{}", line.location),
         }
-        assert_eq!(said["method"], line.said["method"], "{}", line.place);
-        self.asked_agent.insert(line.id(), (line.method().to_owned(), Some(id)));
+        assert_eq!(received["method"], line.message["method"], "{}", line.location);
+        self.agent_requests_open.insert(line.id(), (line.method().to_owned(), Some(id)));
     }
 
-    /// The hub knows its sessions itself; the agent is not asked.
-    fn client_lists(&mut self, line: &Line) {
-        self.world.client_says(self.conn, &line.text);
-        let said = self.client_hears(line);
-        let listed = &said["result"]["sessions"][0]["sessionId"];
-        assert_eq!(listed, self.ours(), "{}: the session is listed", line.place);
-        self.asked_agent.insert(line.id(), (line.method().to_owned(), None));
+    /// The hub lists its sessions itself; the agent receives no request.
+    fn client_lists_sessions(&mut self, line: &RecordedLine) {
+        self.world.client_sends(self.conn, &line.text);
+        let received = self.client_receives(line);
+        let listed = &received["result"]["sessions"][0]["sessionId"];
+        assert_eq!(listed, self.session_id(), "{}: the session is listed", line.location);
+        self.agent_requests_open.insert(line.id(), (line.method().to_owned(), None));
     }
 
-    fn client_notes(&mut self, line: &Line) {
-        assert_eq!(line.method(), "session/cancel", "{}", line.place);
-        let text = line.with_session(self.ours());
-        self.world.client_says(self.conn, &text);
-        let runs = self.asked_agent.values().any(|(method, _)| method == "session/prompt");
+    fn client_notifies(&mut self, line: &RecordedLine) {
+        assert_eq!(line.method(), "session/cancel", "{}", line.location);
+        let text = line.with_session(self.session_id());
+        self.world.client_sends(self.conn, &text);
+        let runs = self.agent_requests_open.values().any(|(method, _)| method == "session/prompt");
         if runs {
-            let told = self.world.agent_hears(&line.place);
-            let told: Value = serde_json::from_str(&told).expect("the hub speaks JSON");
-            assert_eq!(told, line.said, "{}", line.place);
+            let received = self.world.agent_receives(&line.location);
+            let received: Value = serde_json::from_str(&received).expect("the hub sends JSON");
+            assert_eq!(received, line.message, "{}", line.location);
         }
     }
 
-    fn client_answers(&mut self, line: &Line) {
-        let issued = self.asked_client.remove(&line.id()).expect("it was asked");
+    fn client_answers(&mut self, line: &RecordedLine) {
+        let issued = self.client_requests_open.remove(&line.id()).expect("the request is open");
         // The hub answered for a client that does not serve this.
         let Some(issued) = issued else { return };
-        self.world.client_says(self.conn, &line.with_id(&issued));
-        let told = self.world.agent_hears(&line.place);
-        assert_eq!(told, line.text, "{}: the answer, under the agent's own id", line.place);
-        self.answered.insert(line.id(), line.said.clone());
+        self.world.client_sends(self.conn, &line.with_id(&issued));
+        let received = self.world.agent_receives(&line.location);
+        assert_eq!(received, line.text, "{}: the answer, under the agent's own id", line.location);
+        self.answered.insert(line.id(), line.message.clone());
     }
 
-    fn agent_asks(&mut self, line: &Line) {
-        self.world.agent_says(&line.text, &line.place);
-        if self.client == Client::Bare && line.method().starts_with("fs/") {
-            let told = self.world.agent_hears(&line.place);
-            let told: Value = serde_json::from_str(&told).expect("the hub speaks JSON");
-            assert_eq!(told["error"]["code"], -32603, "{}: no file here", line.place);
-            assert_eq!(told["id"], line.said["id"], "{}: under its own id", line.place);
-            self.answered.insert(line.id(), told);
-            self.asked_client.insert(line.id(), None);
+    fn agent_requests(&mut self, line: &RecordedLine) {
+        self.world.agent_sends(&line.text, &line.location);
+        if self.client == ClientKind::Bare && line.method().starts_with("fs/") {
+            let received = self.world.agent_receives(&line.location);
+            let received: Value = serde_json::from_str(&received).expect("the hub sends JSON");
+            assert_eq!(received["error"]["code"], -32603, "{}: no file here", line.location);
+            assert_eq!(received["id"], line.message["id"], "{}: under its own id", line.location);
+            self.answered.insert(line.id(), received);
+            self.client_requests_open.insert(line.id(), None);
             return;
         }
-        let text = self.world.client_hears(self.conn, &line.place);
-        let said: Value = serde_json::from_str(&text).expect("the hub speaks JSON");
-        let issued = said["id"].to_string();
-        // Byte for byte: no option is invented, none is dropped. Only a title may have the facts in it.
-        let expected = with_id(&line.with_session(self.ours()), &line.id(), &issued);
+        let text = self.world.client_receives(self.conn, &line.location);
+        let received: Value = serde_json::from_str(&text).expect("the hub sends JSON");
+        let issued = received["id"].to_string();
+        // Byte for byte: no option is added or dropped. Only the title may be completed by the hub.
+        let expected = with_id(&line.with_session(self.session_id()), &line.id(), &issued);
         if text != expected {
-            let mut wanted: Value = serde_json::from_str(&expected).expect("agents speak JSON");
-            let title = &said["params"]["toolCall"]["title"];
-            assert!(title.is_string(), "{}: {text}", line.place);
+            let mut wanted: Value = serde_json::from_str(&expected).expect("agents send JSON");
+            let title = &received["params"]["toolCall"]["title"];
+            assert!(title.is_string(), "{}: {text}", line.location);
             wanted["params"]["toolCall"]["title"] = title.clone();
-            assert_eq!(said, wanted, "{}", line.place);
+            assert_eq!(received, wanted, "{}", line.location);
         }
-        self.heard.push(said);
-        self.asked_client.insert(line.id(), Some(issued));
+        self.received.push(received);
+        self.client_requests_open.insert(line.id(), Some(issued));
     }
 
-    fn agent_notes(&mut self, line: &Line) {
-        self.world.agent_says(&line.text, &line.place);
+    fn agent_notifies(&mut self, line: &RecordedLine) {
+        self.world.agent_sends(&line.text, &line.location);
         if let Some(early) = &mut self.early {
             early.push(line.text.clone());
             return;
         }
-        let expected = match &self.ours {
-            Some(ours) => line.with_session(ours),
+        let expected = match &self.session {
+            Some(session) => line.with_session(session),
             None => line.text.clone(),
         };
-        self.client_hears_words(&expected, &line.place);
+        self.client_receives_update(&expected, &line.location);
     }
 
-    /// The client hears what the agent said, to the byte, and so will whoever comes later.
-    pub(crate) fn client_hears_words(&mut self, expected: &str, place: &str) {
-        let text = self.world.client_hears(self.conn, place);
-        assert_eq!(text, expected, "{place}");
-        let said: Value = serde_json::from_str(expected).expect("as recorded");
-        if said["method"] == "session/update" {
-            self.told.push(said.clone());
+    /// The client receives the agent's message to the byte, and so will later clients.
+    pub(crate) fn client_receives_update(&mut self, expected: &str, location: &str) {
+        let text = self.world.client_receives(self.conn, location);
+        assert_eq!(text, expected, "{location}");
+        let received: Value = serde_json::from_str(expected).expect("as recorded");
+        if received["method"] == "session/update" {
+            self.later_updates.push(received.clone());
         }
-        self.heard.push(said);
+        self.received.push(received);
     }
 
-    fn agent_answers(&mut self, line: &Line) {
-        let (method, id) = self.asked_agent.remove(&line.id()).expect("it was asked");
+    fn agent_answers(&mut self, line: &RecordedLine) {
+        let (method, id) =
+            self.agent_requests_open.remove(&line.id()).expect("the request is open");
         let Some(id) = id else { return };
-        self.world.agent_says(&line.with_id(&id), &line.place);
+        self.world.agent_sends(&line.with_id(&id), &line.location);
         match method.as_str() {
             "session/new" => self.session_opens(line),
             "session/load" | "session/resume" => self.note_setup(line),
-            "initialize" if self.ours.is_some() => {} // Started by the hub to wake the session.
+            "initialize" if self.session.is_some() => {} // Started by the hub to restored the session.
             "initialize" => {
-                let said = self.client_hears(line);
+                let received = self.client_receives(line);
                 for member in ["agentInfo", "authMethods"] {
-                    let (said, told) = (&said["result"][member], &line.said["result"][member]);
-                    assert_eq!(said, told, "{}", line.place);
+                    let expected = &line.message["result"][member];
+                    assert_eq!(&received["result"][member], expected, "{}", line.location);
                 }
             }
             _ => {
-                let said = self.client_hears(line);
-                assert_eq!(said, line.said, "{}: the outcome is the agent's own", line.place);
-                self.outcomes.push(said);
+                let received = self.client_receives(line);
+                assert_eq!(
+                    received, line.message,
+                    "{}: the outcome is the agent's own",
+                    line.location
+                );
+                self.outcomes.push(received);
             }
         }
     }
 
-    fn session_opens(&mut self, line: &Line) {
-        let text = self.world.client_hears(self.conn, &line.place);
-        let said: Value = serde_json::from_str(&text).expect("the hub speaks JSON");
+    fn session_opens(&mut self, line: &RecordedLine) {
+        let text = self.world.client_receives(self.conn, &line.location);
+        let received: Value = serde_json::from_str(&text).expect("the hub sends JSON");
         let early = self.early.take().expect("it was being opened");
-        if line.said.get("error").is_some() {
-            assert_eq!(said, line.said, "{}: refused in the agent's own words", line.place);
+        if line.message.get("error").is_some() {
+            assert_eq!(received, line.message, "{}: the agent's error is passed on", line.location);
             return;
         }
-        let ours = said["result"]["sessionId"].as_str().expect("it has a name").to_owned();
-        assert_ne!(ours, self.theirs, "{}: the hub has names of its own", line.place);
-        assert_eq!(text, with_session(&line.text, &self.theirs, &ours), "{}", line.place);
+        let session = received["result"]["sessionId"].as_str().expect("it has an id").to_owned();
+        assert_ne!(session, self.agent_session, "{}: the hub assigns its own id", line.location);
+        assert_eq!(
+            text,
+            with_session(&line.text, &self.agent_session, &session),
+            "{}",
+            line.location
+        );
         self.note_setup(line);
-        self.ours = Some(SessionId::from(ours.as_str()));
+        self.session = Some(SessionId::from(session.as_str()));
         for text in early {
-            let expected = with_session(&text, &self.theirs, &ours);
-            self.client_hears_words(&expected, &line.place);
+            let expected = with_session(&text, &self.agent_session, &session);
+            self.client_receives_update(&expected, &line.location);
         }
     }
 
-    /// What the agent offers with the session; some name the session again, and the hub does not.
-    fn note_setup(&mut self, line: &Line) {
-        self.setup = line.said["result"].clone();
+    /// The agent's offers for the session. Some agents repeat the session id; the hub does not.
+    fn note_setup(&mut self, line: &RecordedLine) {
+        self.setup = line.message["result"].clone();
         if let Some(setup) = self.setup.as_object_mut() {
             setup.remove("sessionId");
         }
     }
 
-    pub(crate) fn client_hears(&mut self, line: &Line) -> Value {
-        let text = self.world.client_hears(self.conn, &line.place);
-        serde_json::from_str(&text).expect("the hub speaks JSON")
+    pub(crate) fn client_receives(&mut self, line: &RecordedLine) -> Value {
+        let text = self.world.client_receives(self.conn, &line.location);
+        serde_json::from_str(&text).expect("the hub sends JSON")
     }
 
-    /// Whoever comes later hears the prompt as the user's words.
-    pub(crate) fn tell_prompt(&mut self, line: &Line) {
-        assert_eq!(line.method(), "session/prompt", "{}", line.place);
+    /// A client that attaches later receives the prompt as a user message.
+    pub(crate) fn expect_prompt_update(&mut self, line: &RecordedLine) {
+        assert_eq!(line.method(), "session/prompt", "{}", line.location);
         self.prompts += 1;
-        for block in line.said["params"]["prompt"].as_array().expect("blocks") {
+        for block in line.message["params"]["prompt"].as_array().expect("blocks") {
             let update = json!({ "sessionUpdate": "user_message_chunk", "content": block });
-            let params = json!({ "sessionId": self.ours(), "update": update });
-            self.told
+            let params = json!({ "sessionId": self.session_id(), "update": update });
+            self.later_updates
                 .push(json!({ "jsonrpc": "2.0", "method": "session/update", "params": params }));
         }
     }
 
-    /// The recording is over: the log is whole, a second client hears all of it, the agent ends.
+    /// Checks the end of a recording: the log is complete, a second client receives all of it, and the agent exits.
     pub(crate) fn finish(&mut self, name: &str) {
-        self.world.all_is_heard(name);
-        assert!(self.asked_agent.is_empty(), "{name}: {:?}", self.asked_agent);
-        assert_eq!(self.outcomes.len() as u64, self.prompts, "{name}: one outcome a prompt");
-        let Some(ours) = self.ours.clone() else { return };
-        let state = fold(&self.world.journal[&ours]);
+        self.world.assert_all_read(name);
+        assert!(self.agent_requests_open.is_empty(), "{name}: {:?}", self.agent_requests_open);
+        assert_eq!(self.outcomes.len() as u64, self.prompts, "{name}: one outcome per prompt");
+        let Some(session) = self.session.clone() else { return };
+        let state = fold(&self.world.journal[&session]);
         assert_eq!(state.turns, self.prompts, "{name}");
         assert_eq!(state.open_turn, None, "{name}");
         assert!(state.open_asks.is_empty(), "{name}");
-        assert_eq!(&*state.agent_session, self.theirs, "{name}");
-        self.second_client(name, &ours);
+        assert_eq!(&*state.agent_session, self.agent_session, "{name}");
+        self.second_client(name, &session);
         self.world.agent_ends();
-        self.world.all_is_heard(name);
+        self.world.assert_all_read(name);
     }
 
-    fn second_client(&mut self, name: &str, ours: &str) {
+    fn second_client(&mut self, name: &str, session: &str) {
         let conn = self.world.connect();
         let ask = |id: u64, method: &str, params: Value| {
             json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()
         };
         let hello = json!({ "protocolVersion": 1, "clientCapabilities": {} });
-        self.world.client_says(conn, &ask(0, "initialize", hello));
-        self.world.client_hears(conn, name);
-        let load = json!({ "sessionId": ours, "cwd": "/user/project", "mcpServers": [] });
-        self.world.client_says(conn, &ask(1, "session/load", load));
-        for (number, told) in self.told.iter().enumerate() {
-            let place = format!("{name}: update {number} of what a second client is told");
-            let said = self.world.client_hears(conn, &place);
-            let said: Value = serde_json::from_str(&said).expect("the hub speaks JSON");
-            assert_eq!(&said, told, "{place}");
+        self.world.client_sends(conn, &ask(0, "initialize", hello));
+        self.world.client_receives(conn, name);
+        let load = json!({ "sessionId": session, "cwd": "/user/project", "mcpServers": [] });
+        self.world.client_sends(conn, &ask(1, "session/load", load));
+        for (number, expected) in self.later_updates.iter().enumerate() {
+            let location = format!("{name}: update {number} for a second client");
+            let received = self.world.client_receives(conn, &location);
+            let received: Value = serde_json::from_str(&received).expect("the hub sends JSON");
+            assert_eq!(&received, expected, "{location}");
         }
-        let answer = self.world.client_hears(conn, name);
-        let answer: Value = serde_json::from_str(&answer).expect("the hub speaks JSON");
-        assert_eq!(answer["id"], 1, "{name}: then it is let in, and hears no more: {answer}");
+        let answer = self.world.client_receives(conn, name);
+        let answer: Value = serde_json::from_str(&answer).expect("the hub sends JSON");
+        assert_eq!(answer["id"], 1, "{name}: then the response, and nothing else: {answer}");
         assert_eq!(answer["result"], self.setup, "{name}");
     }
 }

@@ -1,23 +1,23 @@
-//! What real agents do that the protocol does not lead one to expect. Each test shows that a
-//! recording has the surprise and that it passes through the hub as it is.
+//! Behavior of real agents that the protocol does not suggest. Each test shows that a recording has it and that it passes
+//! through the hub unchanged.
 
 use super::{
-    replay::{Client, Replay},
-    tape::{Line, Tape},
-    wake::Wake,
-    world::{AGENT, World},
+    recording::{RecordedLine, Recording},
+    replay::{ClientKind, Replay},
+    restore::RestoreReplay,
+    world::{AGENT, ReplayWorld},
 };
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 fn main_of(agent: &str) -> Replay {
-    Replay::of(&format!("{agent}/main"), Client::Recorded)
+    Replay::run(&format!("{agent}/main"), ClientKind::Recorded)
 }
 
-/// The updates a client heard, in order.
+/// The updates that a client received, in order.
 fn updates(replay: &Replay) -> impl Iterator<Item = &Value> {
     let is_update = |it: &&Value| it["method"] == "session/update";
-    replay.heard.iter().filter(is_update).map(|it| &it["params"]["update"])
+    replay.received.iter().filter(is_update).map(|it| &it["params"]["update"])
 }
 
 /// The updates about tool calls, as `kind id`.
@@ -29,14 +29,14 @@ fn tool_calls(replay: &Replay) -> Vec<(&str, &str)> {
 
 fn permissions(replay: &Replay) -> impl Iterator<Item = &Value> {
     let asks = |it: &&Value| it["method"] == "session/request_permission";
-    replay.heard.iter().filter(asks).map(|it| &it["params"])
+    replay.received.iter().filter(asks).map(|it| &it["params"])
 }
 
 fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// How the turns ended, in words: a stop reason or an error's code.
+/// How the turns ended: a stop reason or an error code.
 fn endings(replay: &Replay) -> Vec<String> {
     let ending = |it: &Value| match it.get("error") {
         Some(error) => error["code"].to_string(),
@@ -46,25 +46,25 @@ fn endings(replay: &Replay) -> Vec<String> {
 }
 
 #[test]
-fn an_agent_that_echoes_any_version_is_asked_for_one_and_believed_to_speak_it() {
-    let mut world = World::new();
+fn echoed_protocol_version_is_replaced_by_version_1() {
+    let mut world = ReplayWorld::new();
     let conn = world.connect();
     let note = json!({ "method": "_jackfield/connect", "params": { "agent": AGENT } });
-    world.client_says(conn, &note.to_string());
+    world.client_sends(conn, &note.to_string());
     let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": { "protocolVersion": 99 } });
-    world.client_says(conn, &hello.to_string());
-    let asked: Value = serde_json::from_str(&world.agent_hears("goose")).unwrap();
+    world.client_sends(conn, &hello.to_string());
+    let asked: Value = serde_json::from_str(&world.agent_receives("goose")).unwrap();
     assert_eq!(asked["params"]["protocolVersion"], 1);
-    // What goose says when it is asked for 99; it means 1.
+    // This is goose's reply to version 99; it speaks version 1.
     let echo = json!({ "jsonrpc": "2.0", "id": asked["id"], "result": { "protocolVersion": 99 } });
-    world.agent_says(&echo.to_string(), "goose");
-    let told: Value = serde_json::from_str(&world.client_hears(conn, "goose")).unwrap();
-    assert_eq!(told["result"]["protocolVersion"], 1);
+    world.agent_sends(&echo.to_string(), "goose");
+    let received: Value = serde_json::from_str(&world.client_receives(conn, "goose")).unwrap();
+    assert_eq!(received["result"]["protocolVersion"], 1);
 }
 
 #[test]
-fn ids_of_agents_begin_at_zero_or_are_strings_and_come_back_as_they_were() {
-    // That the answer has the spelling of the question is checked for every answer of a replay.
+fn agent_request_ids_come_back_unchanged() {
+    // Every replay checks that the answer has the spelling of the request id.
     for agent in ["auggie", "claude-agent-acp", "cline", "copilot", "gemini", "qwen"] {
         assert!(main_of(agent).answered.contains_key("0"), "{agent}");
     }
@@ -74,13 +74,13 @@ fn ids_of_agents_begin_at_zero_or_are_strings_and_come_back_as_they_were() {
 }
 
 #[test]
-fn gemini_asks_permission_for_a_tool_call_that_nobody_has_heard_of() {
+fn gemini_asks_permission_for_an_unannounced_tool_call() {
     let gemini = main_of("gemini");
     let asked = permissions(&gemini).next().expect("it asks");
     let id = text(&asked["toolCall"]["toolCallId"]);
     let calls = tool_calls(&gemini);
-    let said: Vec<&str> = calls.iter().filter(|it| it.1 == id).map(|it| it.0).collect();
-    assert_eq!(said, ["tool_call_update"], "and it never says `tool_call`");
+    let kinds: Vec<&str> = calls.iter().filter(|it| it.1 == id).map(|it| it.0).collect();
+    assert_eq!(kinds, ["tool_call_update"], "and it never sends `tool_call`");
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn cline_updates_a_tool_call_before_it_makes_it() {
 }
 
 #[test]
-fn the_old_claude_code_acp_makes_every_tool_call_twice() {
+fn old_claude_code_acp_makes_every_tool_call_twice() {
     let claude = main_of("zed-claude-code-acp");
     let calls = tool_calls(&claude);
     let made: Vec<&str> = calls.iter().filter(|it| it.0 == "tool_call").map(|it| it.1).collect();
@@ -122,14 +122,14 @@ fn tool_calls_lack_a_status_or_a_kind_and_some_never_end() {
     let ended = |replay: &Replay| updates(replay).filter(|it| it["status"] == "completed").count();
     assert_eq!((calls(&hermes), ended(&hermes)), (3, 2), "the write was permitted and never ended");
     assert_eq!((calls(&fast), ended(&fast)), (3, 1));
-    assert_eq!(tool_calls(&main_of("zed-codex-acp")), [], "it runs tools and says nothing of them");
+    assert_eq!(tool_calls(&main_of("zed-codex-acp")), [], "it runs tools without tool calls");
 }
 
 #[test]
-fn the_tool_call_of_a_permission_may_be_a_bare_id_or_no_tool_call_at_all() {
+fn permission_tool_call_may_be_a_bare_id_or_unknown() {
     let vibe = main_of("vibe");
     let asked = permissions(&vibe).next().expect("it asks");
-    // The title is what the hub knows about it from the tool call before.
+    // The hub adds the title from the tool call before.
     let members: Vec<&String> = asked["toolCall"].as_object().expect("a call").keys().collect();
     assert_eq!(members, ["toolCallId", "title"], "{asked}");
     for agent in ["hermes", "auggie", "openhands"] {
@@ -140,10 +140,10 @@ fn the_tool_call_of_a_permission_may_be_a_bare_id_or_no_tool_call_at_all() {
             assert!(calls.iter().all(|it| it.1 != id), "{agent}: {id} is a tool call of its own");
         }
     }
-    let theirs = Tape::read("openhands/main").session().expect("it opens one");
+    let agent_session = Recording::read("openhands/main").session().expect("it opens one");
     let openhands = main_of("openhands");
     let named = permissions(&openhands).map(|it| text(&it["toolCall"]["toolCallId"]));
-    let named = named.filter(|it| it.ends_with(&theirs));
+    let named = named.filter(|it| it.ends_with(&agent_session));
     assert_eq!(named.count(), 2, "it has the session's name in it, which is left alone");
 }
 
@@ -153,8 +153,8 @@ fn several_options_are_of_the_same_kind() {
         let replay = main_of(agent);
         let asked = permissions(&replay).next().expect("it asks").clone();
         let options = asked["options"].as_array().expect("options").iter();
-        let alike = options.filter(|it| it["kind"] == kind);
-        alike.map(|it| text(&it["optionId"]).to_owned()).collect()
+        let same_kind = options.filter(|it| it["kind"] == kind);
+        same_kind.map(|it| text(&it["optionId"]).to_owned()).collect()
     };
     assert_eq!(options("openhands", "allow_once"), ["accept", "risk_based"]);
     assert_eq!(options("vibe", "allow_always"), ["allow_always", "allow_always_permanent"]);
@@ -164,29 +164,29 @@ fn several_options_are_of_the_same_kind() {
 }
 
 #[test]
-fn qwen_asks_the_client_for_something_no_client_has_heard_of() {
+fn qwen_sends_an_unknown_request_to_the_client() {
     let qwen = main_of("qwen");
-    let asked = qwen.heard.iter().filter(|it| it["method"] == "craft/drainMidTurnQueue");
+    let asked = qwen.received.iter().filter(|it| it["method"] == "craft/drainMidTurnQueue");
     assert_eq!(asked.count(), 1);
     assert_eq!(qwen.answered["0"]["error"]["code"], -32601);
 }
 
 #[test]
-fn notifications_outside_the_protocol_are_heard_even_while_a_session_wakes() {
-    let heard = |replay: &Replay| {
-        replay.heard.iter().filter(|it| it["method"] == "_auth/status_update").count()
+fn unknown_notifications_are_delivered_during_restore() {
+    let received = |replay: &Replay| {
+        replay.received.iter().filter(|it| it["method"] == "_auth/status_update").count()
     };
     for agent in ["claude-agent-acp", "codex-acp"] {
-        assert_eq!(heard(&main_of(agent)), 1, "{agent}");
+        assert_eq!(received(&main_of(agent)), 1, "{agent}");
         for way in ["load", "resume"] {
             let name = format!("{agent}/{way}");
-            assert_eq!(heard(&Wake::of(&name).replay), 1, "{name}");
+            assert_eq!(received(&RestoreReplay::run(&name).replay), 1, "{name}");
         }
     }
 }
 
 #[test]
-fn auggie_asks_leave_to_index_before_it_does_anything() {
+fn auggie_asks_permission_to_index_first() {
     let auggie = main_of("auggie");
     let asked = permissions(&auggie).next().expect("it asks");
     assert_eq!(asked["toolCall"]["toolCallId"], "workspace-indexing-permission");
@@ -194,7 +194,7 @@ fn auggie_asks_leave_to_index_before_it_does_anything() {
 }
 
 #[test]
-fn empty_chunks_and_banners_are_words_like_others() {
+fn empty_chunks_and_banners_are_delivered() {
     let empty = |agent: &str| {
         let replay = main_of(agent);
         updates(&replay).filter(|it| it["content"]["text"] == "").count()
@@ -207,15 +207,15 @@ fn empty_chunks_and_banners_are_words_like_others() {
 }
 
 #[test]
-fn vibe_says_every_prompt_back_while_the_turn_runs() {
+fn vibe_echoes_every_prompt_during_the_turn() {
     let vibe = main_of("vibe");
     let echoes = updates(&vibe).filter(|it| it["sessionUpdate"] == "user_message_chunk");
     assert_eq!(echoes.count(), vibe.outcomes.len());
 }
 
 #[test]
-fn agents_speak_before_the_session_is_open_and_after_the_turn_is_over() {
-    let kinds = |lines: &[Line]| -> Vec<String> {
+fn updates_before_session_opens_and_after_turn_ends_are_kept() {
+    let kinds = |lines: &[RecordedLine]| -> Vec<String> {
         let notes = lines.iter().filter(|it| !it.update().is_empty());
         notes.map(|it| it.update().to_owned()).collect()
     };
@@ -224,34 +224,37 @@ fn agents_speak_before_the_session_is_open_and_after_the_turn_is_over() {
         ("crow", "available_commands_update"),
         ("vibe", "usage_update"),
     ] {
-        let tape = Tape::read(&format!("{agent}/main"));
-        let asked = tape.lines.iter().position(|it| it.method() == "session/new").expect("asked");
-        let opened = tape.lines.iter().position(|it| it.said["result"]["sessionId"].is_string());
-        let early = kinds(&tape.lines[asked..opened.expect("opened")]);
+        let recording = Recording::read(&format!("{agent}/main"));
+        let asked =
+            recording.lines.iter().position(|it| it.method() == "session/new").expect("asked");
+        let opened =
+            recording.lines.iter().position(|it| it.message["result"]["sessionId"].is_string());
+        let early = kinds(&recording.lines[asked..opened.expect("opened")]);
         assert_eq!(early, [kind], "{agent}");
         let first = main_of(agent);
-        assert_eq!(updates(&first).next().expect("heard")["sessionUpdate"], kind, "{agent}");
+        assert_eq!(updates(&first).next().expect("received")["sessionUpdate"], kind, "{agent}");
     }
-    let kimi = Tape::read("kimi-code/main");
-    let ended = kimi.lines.windows(2).filter(|it| it[0].said["result"]["stopReason"].is_string());
+    let kimi = Recording::read("kimi-code/main");
+    let ended =
+        kimi.lines.windows(2).filter(|it| it[0].message["result"]["stopReason"].is_string());
     assert_eq!(ended.filter(|it| it[1].update() == "usage_update").count(), 6);
 }
 
 #[test]
-fn gemini_goes_on_with_its_replay_after_it_has_answered() {
-    assert_eq!(Wake::of("gemini/load").past, [1, 21]);
-    assert_eq!(Wake::of("gemini/load-2-load-after-65s").past, [1, 7]);
+fn gemini_replays_after_its_response_to_load() {
+    assert_eq!(RestoreReplay::run("gemini/load").replayed, [1, 21]);
+    assert_eq!(RestoreReplay::run("gemini/load-2-load-after-65s").replayed, [1, 7]);
 }
 
 #[test]
-fn some_replay_although_they_were_asked_to_resume() {
-    let replays = |agent: &str| Wake::of(&format!("{agent}/resume")).past[0];
+fn some_agents_replay_on_resume() {
+    let replays = |agent: &str| RestoreReplay::run(&format!("{agent}/resume")).replayed[0];
     assert_eq!((replays("fast-agent"), replays("hermes")), (21, 26));
     assert_eq!((replays("claude-agent-acp"), replays("opencode")), (0, 0));
 }
 
 #[test]
-fn a_rejected_key_is_an_error_of_many_codes_or_the_end_of_a_turn() {
+fn rejected_api_key_is_an_error_code_or_a_normal_turn_end() {
     for (agent, expected) in [
         ("claude-agent-acp", "-32000"),
         ("cline", "-32000"),
@@ -270,14 +273,14 @@ fn a_rejected_key_is_an_error_of_many_codes_or_the_end_of_a_turn() {
         ("pi", "end_turn"),
         ("fast-agent", "refusal"),
     ] {
-        // The last but one prompt of each of these conversations makes the model answer 401.
+        // The last but one prompt of each recording makes the model answer 401.
         let endings = endings(&main_of(agent));
         assert_eq!(endings[endings.len() - 2], expected, "{agent}");
     }
 }
 
 #[test]
-fn usage_comes_in_the_outcome_or_its_meta_or_not_at_all() {
+fn usage_is_in_the_result_or_its_meta_or_absent() {
     let has = |agent: &str, path: &str| main_of(agent).outcomes[0].pointer(path).is_some();
     for agent in ["claude-agent-acp", "codex-acp", "copilot", "goose", "hermes", "opencode", "vibe"]
     {
@@ -290,22 +293,22 @@ fn usage_comes_in_the_outcome_or_its_meta_or_not_at_all() {
 }
 
 #[test]
-fn who_can_be_cancelled_says_so_and_who_has_finished_hears_nothing() {
+fn cancelled_turns_say_so_and_ended_turns_get_no_cancel() {
     let cancelled = |agent: &str| endings(&main_of(agent)).contains(&"cancelled".to_owned());
     for agent in ["claude-agent-acp", "gemini", "goose", "kilo", "opencode", "vibe", "pi"] {
         assert!(cancelled(agent), "{agent}");
     }
-    // Their turn was over when the client cancelled: a replay checks that they are not told.
+    // Their turn had ended when the client cancelled: the replay checks that they receive no cancel.
     for agent in ["openhands", "py-sdk-echo", "auggie"] {
         assert!(!cancelled(agent), "{agent}");
     }
 }
 
 #[test]
-fn gemini_cannot_make_a_file_for_a_client_that_says_it_is_not_there() {
+fn gemini_fails_to_create_a_file_reported_as_missing() {
     let written = |case: &str| {
         let name = format!("gemini/{case}");
-        let replay = Replay::of(&name, Client::Recorded);
+        let replay = Replay::run(&name, ClientKind::Recorded);
         let ended: Vec<_> =
             updates(&replay).filter_map(|it| it["status"].as_str()).map(str::to_owned).collect();
         ended.last().cloned().unwrap_or_default()

@@ -1,5 +1,4 @@
-//! The world a recording is replayed in: the hub, a journal in memory that is always ready, and the
-//! clock of the recording.
+//! The world of a replay: the hub, a journal in memory that is always ready, and the clock of the recording.
 
 use bytes::Bytes;
 use jackfield_events::{EventBody, RawJson, SessionEvent, SessionOpened, SessionSummary};
@@ -12,42 +11,42 @@ use std::{
     path::PathBuf,
 };
 
-/// The one agent this world knows.
+/// The only configured agent.
 pub(crate) const AGENT: &str = "recorded";
 
-const DAWN: Time = Time(1_700_000_000_000);
+const START_TIME: Time = Time(1_700_000_000_000);
 
-pub(crate) struct World {
+pub(crate) struct ReplayWorld {
     hub: Hub,
     now: Time,
     pub(crate) journal: BTreeMap<SessionId, Vec<SessionEvent>>,
     clients: BTreeMap<ConnId, VecDeque<String>>,
-    /// The process that runs, and what it has heard.
+    /// The running process, and its unread messages.
     agent: Option<AgentId>,
-    told_agent: VecDeque<String>,
+    agent_inbox: VecDeque<String>,
 }
 
-impl World {
-    pub(crate) fn new() -> World {
-        World::on(BTreeMap::new())
+impl ReplayWorld {
+    pub(crate) fn new() -> ReplayWorld {
+        ReplayWorld::on(BTreeMap::new())
     }
 
-    /// A world in which the session `ours` was opened earlier, by an agent that is gone.
-    pub(crate) fn after(ours: &SessionId, theirs: &str, params: &str) -> World {
+    /// A world in which the session was opened earlier, by an agent that has exited.
+    pub(crate) fn after(session: &SessionId, agent_session: &str, params: &str) -> ReplayWorld {
         let body = EventBody::Opened(SessionOpened {
             agent: AGENT.into(),
             argv: vec![AGENT.to_owned()],
             cwd: "/user/project".to_owned(),
             params: RawJson::trusted(params.to_owned()),
-            agent_session: theirs.into(),
+            agent_session: agent_session.into(),
             setup: RawJson::null(),
             fallback: None,
         });
-        let opened = SessionEvent { seq: jackfield_hub::Seq(1), at: DAWN, body };
-        World::on(BTreeMap::from([(ours.clone(), vec![opened])]))
+        let opened = SessionEvent { seq: jackfield_hub::Seq(1), at: START_TIME, body };
+        ReplayWorld::on(BTreeMap::from([(session.clone(), vec![opened])]))
     }
 
-    fn on(journal: BTreeMap<SessionId, Vec<SessionEvent>>) -> World {
+    fn on(journal: BTreeMap<SessionId, Vec<SessionEvent>>) -> ReplayWorld {
         let argv = vec![AGENT.to_owned()];
         let launch = Launch { name: AGENT.into(), argv, cwd: PathBuf::new(), env: None };
         let config = Config {
@@ -59,22 +58,22 @@ impl World {
             .iter()
             .map(|(session, events)| Recovered { session: session.clone(), state: fold(events) })
             .collect();
-        World {
-            hub: Hub::new(config, DAWN, recovered),
-            now: DAWN,
+        ReplayWorld {
+            hub: Hub::new(config, START_TIME, recovered),
+            now: START_TIME,
             journal,
             clients: BTreeMap::new(),
             agent: None,
-            told_agent: VecDeque::new(),
+            agent_inbox: VecDeque::new(),
         }
     }
 
-    /// Lets the time pass until so long after the agent was started.
-    pub(crate) fn pass(&mut self, ms: u64) {
-        let until = self.now.max(DAWN.plus(ms));
+    /// Advances the clock to this many milliseconds after the start of the agent.
+    pub(crate) fn advance_clock(&mut self, ms: u64) {
+        let until = self.now.max(START_TIME.plus(ms));
         while let Some(at) = self.hub.poll_timeout().filter(|at| *at <= until) {
             self.now = self.now.max(at);
-            self.feed(Input::Tick);
+            self.feed_input(Input::Tick);
         }
         self.now = until;
     }
@@ -82,21 +81,24 @@ impl World {
     pub(crate) fn connect(&mut self) -> ConnId {
         let conn = ConnId(self.clients.len() as u64 + 1);
         self.clients.insert(conn, VecDeque::new());
-        self.feed(Input::ClientOpened { conn, peer: None });
+        self.feed_input(Input::ClientOpened { conn, peer: None });
         conn
     }
 
-    pub(crate) fn client_says(&mut self, conn: ConnId, text: &str) {
-        self.feed(Input::ClientSpoke { conn, frame: Frame::parse_str(text).expect("a message") });
+    pub(crate) fn client_sends(&mut self, conn: ConnId, text: &str) {
+        self.feed_input(Input::ClientSpoke {
+            conn,
+            frame: Frame::parse_str(text).expect("a message"),
+        });
     }
 
-    pub(crate) fn agent_says(&mut self, text: &str, place: &str) {
-        let frame = Frame::parse_str(text).unwrap_or_else(|error| panic!("{place}: {error}"));
-        let agent = self.agent.unwrap_or_else(|| panic!("{place}: no agent was started"));
-        self.feed(Input::AgentSpoke { agent, frame });
+    pub(crate) fn agent_sends(&mut self, text: &str, location: &str) {
+        let frame = Frame::parse_str(text).unwrap_or_else(|error| panic!("{location}: {error}"));
+        let agent = self.agent.unwrap_or_else(|| panic!("{location}: no agent was started"));
+        self.feed_input(Input::AgentSpoke { agent, frame });
     }
 
-    /// The agent ends as it should.
+    /// The agent exits with status 0.
     pub(crate) fn agent_ends(&mut self) {
         let Some(agent) = self.agent.take() else { return };
         let exit = Exit {
@@ -105,56 +107,62 @@ impl World {
             started: true,
             shortage: false,
         };
-        self.feed(Input::AgentGone { agent, exit });
+        self.feed_input(Input::AgentGone { agent, exit });
     }
 
-    /// What a client hears next.
-    pub(crate) fn client_hears(&mut self, conn: ConnId, place: &str) -> String {
-        let heard = self.clients.get_mut(&conn).and_then(VecDeque::pop_front);
-        heard.unwrap_or_else(|| panic!("{place}: the client hears nothing"))
+    /// The next message of a client.
+    pub(crate) fn client_receives(&mut self, conn: ConnId, location: &str) -> String {
+        let received = self.clients.get_mut(&conn).and_then(VecDeque::pop_front);
+        received.unwrap_or_else(|| panic!("{location}: the client receives nothing"))
     }
 
-    pub(crate) fn agent_hears(&mut self, place: &str) -> String {
-        self.told_agent.pop_front().unwrap_or_else(|| panic!("{place}: the agent hears nothing"))
+    pub(crate) fn agent_receives(&mut self, location: &str) -> String {
+        self.agent_inbox
+            .pop_front()
+            .unwrap_or_else(|| panic!("{location}: the agent receives nothing"))
     }
 
-    /// Whether this request waits for the agent to look at it.
-    pub(crate) fn agent_was_told(&self, method: &str) -> bool {
+    /// Whether the agent has an unread request with this method.
+    pub(crate) fn agent_has_unread(&self, method: &str) -> bool {
         let method = format!(r#""{method}""#);
-        self.told_agent.iter().any(|it| it.contains(&method))
+        self.agent_inbox.iter().any(|it| it.contains(&method))
     }
 
-    pub(crate) fn all_is_heard_by_client(&self, place: &str) {
-        for (conn, heard) in &self.clients {
-            assert!(heard.is_empty(), "{place}: client {} also hears {heard:#?}", conn.0);
+    pub(crate) fn assert_clients_read_all(&self, location: &str) {
+        for (conn, received) in &self.clients {
+            assert!(
+                received.is_empty(),
+                "{location}: client {} also receives {received:#?}",
+                conn.0
+            );
         }
     }
 
-    pub(crate) fn all_is_heard(&self, place: &str) {
-        self.all_is_heard_by_client(place);
-        let told = &self.told_agent;
-        assert!(told.is_empty(), "{place}: the agent also hears {told:#?}");
+    pub(crate) fn assert_all_read(&self, location: &str) {
+        self.assert_clients_read_all(location);
+        let unread = &self.agent_inbox;
+        assert!(unread.is_empty(), "{location}: the agent also receives {unread:#?}");
     }
 
-    fn feed(&mut self, input: Input) {
+    fn feed_input(&mut self, input: Input) {
         let mut inputs = VecDeque::from([input]);
         while let Some(input) = inputs.pop_front() {
             self.hub.handle(self.now, input);
             while let Some(output) = self.hub.poll_output() {
-                inputs.extend(self.carry_out(output));
+                inputs.extend(self.execute_output(output));
             }
         }
     }
 
-    fn carry_out(&mut self, output: Output) -> Option<Input> {
+    fn execute_output(&mut self, output: Output) -> Option<Input> {
         match output {
             Output::Append { session, event, .. } => {
                 let upto = event.seq;
                 let mut line = Vec::new();
                 event.encode(&mut line);
                 let read = SessionEvent::decode(upto, &Bytes::from(line))
-                    .expect("what is written is read");
-                assert_eq!(read, event, "the journal gives back what it was given");
+                    .expect("stored events can be decoded");
+                assert_eq!(read, event, "the decoded event equals the stored one");
                 self.journal.entry(session.clone()).or_default().push(read);
                 return Some(Input::Durable { session, upto });
             }
@@ -172,31 +180,31 @@ impl World {
             }
             Output::ToClient { conn, text } => {
                 let bytes = text.len();
-                let text = String::from_utf8(text.to_vec()).expect("the hub speaks UTF-8");
+                let text = String::from_utf8(text.to_vec()).expect("the hub sends UTF-8");
                 self.clients.get_mut(&conn).expect("connected").push_back(text);
                 return Some(Input::ClientWrote { conn, bytes });
             }
             Output::Spawn { agent, .. } => {
-                assert!(self.agent.is_none(), "one process is enough");
+                assert!(self.agent.is_none(), "a second process is started");
                 self.agent = Some(agent);
                 return Some(Input::AgentStarted { agent, pid: 1 });
             }
             Output::ToAgent { agent, text } => {
-                assert_eq!(self.agent, Some(agent), "only the living are spoken to");
-                let text = String::from_utf8(text.to_vec()).expect("the hub speaks UTF-8");
-                self.told_agent.push_back(text);
+                assert_eq!(self.agent, Some(agent), "a message to an agent that does not run");
+                let text = String::from_utf8(text.to_vec()).expect("the hub sends UTF-8");
+                self.agent_inbox.push_back(text);
             }
             Output::Note(_)
             | Output::EndTools { .. }
             | Output::Summarize { .. }
             | Output::LetGone { .. } => {}
-            other => panic!("nothing in a recording asks for {other:?}"),
+            other => panic!("unexpected output {other:?}"),
         }
         None
     }
 }
 
-/// What the events say of their session.
+/// Folds the events into the state of their session.
 pub(crate) fn fold(events: &[SessionEvent]) -> SessionSummary {
     let mut state = SessionSummary::default();
     for event in events {

@@ -1,4 +1,4 @@
-//! A worker for the bus that costs next to nothing, for measurements and long runs.
+//! A bus worker with very little overhead, for benchmarks and long runs.
 
 use std::process::ExitCode;
 

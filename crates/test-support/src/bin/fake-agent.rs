@@ -1,5 +1,4 @@
-//! An ACP agent over stdio that does what it is told, misbehaviour included: `--help` is its
-//! manual.
+//! An ACP agent over stdio that follows a script, including misbehavior. `--help` prints the manual.
 
 use std::{env, process::ExitCode};
 

@@ -14,7 +14,7 @@ fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
-            // Nobody is left to tell if this fails.
+            // If stderr is closed, the error cannot be reported.
             let _ = writeln!(io::stderr(), "fake-model: {why}");
             ExitCode::from(2)
         }

@@ -1,27 +1,27 @@
-//! What the agent asks of its client: each ask knows its request and what its answer leads to.
+//! Requests of the agent to its client: their params, and the steps that follow their responses.
 
 use serde_json::{Value, json};
 
-use super::words::{Step, chunk};
+use super::words::{TurnStep, chunk};
 
-/// One request to the client.
+/// A request to the client.
 #[derive(Debug, Clone)]
-pub(crate) enum Ask {
+pub(crate) enum OutgoingRequest {
     Permission {
         index: u32,
         stubborn: bool,
         title: String,
     },
-    Elicit(Form),
+    Elicit(ElicitationForm),
     FsRead {
         path: String,
         line: Option<u64>,
         limit: Option<u64>,
     },
     FsWrite(String, String),
-    TerminalCreate(Command, Then),
+    TerminalCreate(TerminalCommand, TerminalAction),
     TerminalKill(String),
-    /// A look at a terminal of an earlier turn.
+    /// Reads the output of a terminal of an earlier turn.
     TerminalLook(String),
     TerminalWait(String),
     TerminalOutput {
@@ -35,52 +35,52 @@ pub(crate) enum Ask {
     Unknown,
 }
 
-/// What runs in a terminal.
+/// The command of a terminal.
 #[derive(Debug, Clone)]
-pub(crate) struct Command {
+pub(crate) struct TerminalCommand {
     pub(crate) program: String,
     pub(crate) args: Vec<String>,
     pub(crate) limit: Option<u64>,
 }
 
-/// What follows when a terminal is there.
+/// What follows the creation of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Then {
+pub(crate) enum TerminalAction {
     Wait,
     Kill,
     Leave,
 }
 
-/// What an elicitation is about.
+/// The kind of an elicitation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum ElicitationForm {
     Fields,
     Url,
-    /// A form that names the client's own pending request instead of the session.
+    /// A form that names the client's own open request instead of the session.
     Request,
 }
 
-impl Form {
-    pub(crate) fn parse(text: &str) -> Option<Form> {
+impl ElicitationForm {
+    pub(crate) fn parse(text: &str) -> Option<ElicitationForm> {
         match text {
-            "" | "form" => Some(Form::Fields),
-            "url" => Some(Form::Url),
-            "request" => Some(Form::Request),
+            "" | "form" => Some(ElicitationForm::Fields),
+            "url" => Some(ElicitationForm::Url),
+            "request" => Some(ElicitationForm::Request),
             _ => None,
         }
     }
 }
 
-/// The turn that asks.
-pub(crate) struct Asker<'a> {
+/// The turn that sends the request.
+pub(crate) struct RequestContext<'a> {
     pub(crate) session: &'a str,
     /// The JSON-RPC id of its prompt.
     pub(crate) prompt: &'a Value,
-    /// Which prompt of the session it is, from 1.
+    /// The number of the prompt in its session, from 1.
     pub(crate) number: usize,
 }
 
-impl Asker<'_> {
+impl RequestContext<'_> {
     pub(crate) fn tool_id(&self, index: u32) -> String {
         format!("call-{}-{index}", self.number)
     }
@@ -88,17 +88,20 @@ impl Asker<'_> {
 
 const ELICITATION: &str = "fake-elicitation";
 
-impl Ask {
-    /// Method and params.
-    pub(crate) fn request(&self, asker: &Asker<'_>) -> (&'static str, Value) {
-        let session = asker.session;
+impl OutgoingRequest {
+    /// The method and the params.
+    pub(crate) fn request(&self, request_context: &RequestContext<'_>) -> (&'static str, Value) {
+        let session = request_context.session;
         let on_terminal = |id: &str| json!({"sessionId": session, "terminalId": id});
         match self {
-            Ask::Permission { index, title, .. } => {
-                ("session/request_permission", permission(session, &asker.tool_id(*index), title))
+            OutgoingRequest::Permission { index, title, .. } => (
+                "session/request_permission",
+                permission_params(session, &request_context.tool_id(*index), title),
+            ),
+            OutgoingRequest::Elicit(form) => {
+                ("elicitation/create", elicitation_params(*form, request_context))
             }
-            Ask::Elicit(form) => ("elicitation/create", elicitation(*form, asker)),
-            Ask::FsRead { path, line, limit } => {
+            OutgoingRequest::FsRead { path, line, limit } => {
                 let mut params = json!({"sessionId": session, "path": path});
                 for (name, it) in [("line", line), ("limit", limit)] {
                     if let Some(it) = it {
@@ -107,83 +110,106 @@ impl Ask {
                 }
                 ("fs/read_text_file", params)
             }
-            Ask::FsWrite(path, text) => {
+            OutgoingRequest::FsWrite(path, text) => {
                 let params = json!({"sessionId": session, "path": path, "content": text});
                 ("fs/write_text_file", params)
             }
-            Ask::TerminalCreate(Command { program, args, limit }, _) => {
+            OutgoingRequest::TerminalCreate(TerminalCommand { program, args, limit }, _) => {
                 let mut params = json!({"sessionId": session, "command": program, "args": args});
                 if let Some(limit) = limit {
                     params["outputByteLimit"] = json!(limit);
                 }
                 ("terminal/create", params)
             }
-            Ask::TerminalKill(id) => ("terminal/kill", on_terminal(id)),
-            Ask::TerminalLook(id) => ("terminal/output", on_terminal(id)),
-            Ask::TerminalWait(id) => ("terminal/wait_for_exit", on_terminal(id)),
-            Ask::TerminalOutput { terminal, .. } => ("terminal/output", on_terminal(terminal)),
-            Ask::TerminalRelease { terminal, .. } => ("terminal/release", on_terminal(terminal)),
-            Ask::Unknown => ("fake/nobodyServesThis", json!({"sessionId": session, "odd": [1, 2]})),
+            OutgoingRequest::TerminalKill(id) => ("terminal/kill", on_terminal(id)),
+            OutgoingRequest::TerminalLook(id) => ("terminal/output", on_terminal(id)),
+            OutgoingRequest::TerminalWait(id) => ("terminal/wait_for_exit", on_terminal(id)),
+            OutgoingRequest::TerminalOutput { terminal, .. } => {
+                ("terminal/output", on_terminal(terminal))
+            }
+            OutgoingRequest::TerminalRelease { terminal, .. } => {
+                ("terminal/release", on_terminal(terminal))
+            }
+            OutgoingRequest::Unknown => {
+                ("fake/nobodyServesThis", json!({"sessionId": session, "odd": [1, 2]}))
+            }
         }
     }
 
-    /// What the turn does when the answer, a result or an error, is there.
-    pub(crate) fn heard(self, asker: &Asker<'_>, answer: Result<Value, Value>) -> Vec<Step> {
+    /// The steps of the turn after the response, a result or an error.
+    pub(crate) fn steps_after_response(
+        self,
+        request_context: &RequestContext<'_>,
+        answer: Result<Value, Value>,
+    ) -> Vec<TurnStep> {
         let what = self.name();
         let answer = match answer {
             Ok(result) => result,
             Err(error) => {
                 let message = error["message"].as_str().unwrap_or_default();
-                return vec![Step::Say(format!("{what}: error {} {message}", error["code"]))];
+                return vec![TurnStep::SendText(format!(
+                    "{what}: error {} {message}",
+                    error["code"]
+                ))];
             }
         };
-        let next = |ask| vec![Step::Asks(vec![ask], None)];
+        let next = |ask| vec![TurnStep::SendRequests(vec![ask], None)];
         match self {
-            Ask::Permission { index, stubborn, .. } => {
-                decided(&asker.tool_id(index), &what, stubborn, &answer)
+            OutgoingRequest::Permission { index, stubborn, .. } => {
+                steps_after_permission(&request_context.tool_id(index), &what, stubborn, &answer)
             }
-            Ask::Elicit(form) => elicited(form, &answer),
-            Ask::FsRead { .. } => {
+            OutgoingRequest::Elicit(form) => steps_after_elicitation(form, &answer),
+            OutgoingRequest::FsRead { .. } => {
                 let text = answer["content"].as_str().unwrap_or("no content");
-                vec![Step::Say(format!("{what}: {text}"))]
+                vec![TurnStep::SendText(format!("{what}: {text}"))]
             }
-            Ask::FsWrite(..) => vec![Step::Say(format!("{what}: done"))],
-            Ask::TerminalCreate(_, then) => {
+            OutgoingRequest::FsWrite(..) => vec![TurnStep::SendText(format!("{what}: done"))],
+            OutgoingRequest::TerminalCreate(_, then) => {
                 let terminal = text_of(&answer["terminalId"]);
                 match then {
-                    Then::Wait => next(Ask::TerminalWait(terminal)),
-                    Then::Kill => next(Ask::TerminalKill(terminal)),
-                    Then::Leave => vec![Step::Say(format!("terminal: left {terminal}"))],
+                    TerminalAction::Wait => next(OutgoingRequest::TerminalWait(terminal)),
+                    TerminalAction::Kill => next(OutgoingRequest::TerminalKill(terminal)),
+                    TerminalAction::Leave => {
+                        vec![TurnStep::SendText(format!("terminal: left {terminal}"))]
+                    }
                 }
             }
-            Ask::TerminalKill(terminal) => next(Ask::TerminalWait(terminal)),
-            Ask::TerminalLook(_) => vec![Step::Say(format!("{what}: {answer}"))],
-            Ask::TerminalWait(terminal) => {
+            OutgoingRequest::TerminalKill(terminal) => {
+                next(OutgoingRequest::TerminalWait(terminal))
+            }
+            OutgoingRequest::TerminalLook(_) => {
+                vec![TurnStep::SendText(format!("{what}: {answer}"))]
+            }
+            OutgoingRequest::TerminalWait(terminal) => {
                 let exit = format!("exit {} signal {}", answer["exitCode"], answer["signal"]);
-                next(Ask::TerminalOutput { terminal, exit })
+                next(OutgoingRequest::TerminalOutput { terminal, exit })
             }
-            Ask::TerminalOutput { terminal, exit } => {
+            OutgoingRequest::TerminalOutput { terminal, exit } => {
                 let text = format!("{exit}: {}", text_of(&answer["output"]));
-                next(Ask::TerminalRelease { terminal, text })
+                next(OutgoingRequest::TerminalRelease { terminal, text })
             }
-            Ask::TerminalRelease { text, .. } => vec![Step::Say(format!("terminal: {text}"))],
-            Ask::Unknown => vec![Step::Say(format!("{what}: result {answer}"))],
+            OutgoingRequest::TerminalRelease { text, .. } => {
+                vec![TurnStep::SendText(format!("terminal: {text}"))]
+            }
+            OutgoingRequest::Unknown => {
+                vec![TurnStep::SendText(format!("{what}: result {answer}"))]
+            }
         }
     }
 
     fn name(&self) -> String {
         match self {
-            Ask::Permission { index, .. } => format!("ask {index}"),
-            Ask::Elicit(_) => "elicit".to_owned(),
-            Ask::FsRead { .. } => "fs-read".to_owned(),
-            Ask::FsWrite(..) => "fs-write".to_owned(),
-            Ask::Unknown => "unknown-request".to_owned(),
+            OutgoingRequest::Permission { index, .. } => format!("ask {index}"),
+            OutgoingRequest::Elicit(_) => "elicit".to_owned(),
+            OutgoingRequest::FsRead { .. } => "fs-read".to_owned(),
+            OutgoingRequest::FsWrite(..) => "fs-write".to_owned(),
+            OutgoingRequest::Unknown => "unknown-request".to_owned(),
             _ => "terminal".to_owned(),
         }
     }
 }
 
-fn permission(session: &str, tool: &str, title: &str) -> Value {
+fn permission_params(session: &str, tool: &str, title: &str) -> Value {
     let option = |id: &str| json!({"optionId": id, "name": id, "kind": id.replace('-', "_")});
     let options = ["allow-once", "allow-always", "reject-once", "reject-always"].map(option);
     json!({
@@ -196,7 +222,7 @@ fn permission(session: &str, tool: &str, title: &str) -> Value {
     })
 }
 
-fn decided(tool: &str, what: &str, stubborn: bool, answer: &Value) -> Vec<Step> {
+fn steps_after_permission(tool: &str, what: &str, stubborn: bool, answer: &Value) -> Vec<TurnStep> {
     let outcome = &answer["outcome"];
     let choice = match outcome["outcome"].as_str() {
         Some("selected") => text_of(&outcome["optionId"]),
@@ -205,41 +231,41 @@ fn decided(tool: &str, what: &str, stubborn: bool, answer: &Value) -> Vec<Step> 
     };
     let status = if choice.starts_with("allow") || stubborn { "completed" } else { "failed" };
     let update = json!({"sessionUpdate": "tool_call_update", "toolCallId": tool, "status": status});
-    vec![Step::Update(update), Step::Say(format!("{what}: {choice}"))]
+    vec![TurnStep::Update(update), TurnStep::SendText(format!("{what}: {choice}"))]
 }
 
-fn elicitation(form: Form, asker: &Asker<'_>) -> Value {
+fn elicitation_params(form: ElicitationForm, request_context: &RequestContext<'_>) -> Value {
     let branch = json!({"type": "string", "enum": ["main", "next"]});
     let schema =
         json!({"type": "object", "properties": {"branch": branch}, "required": ["branch"]});
-    let (session, message) = (asker.session, "Which branch?");
+    let (session, message) = (request_context.session, "Which branch?");
     match form {
-        Form::Fields => json!({
+        ElicitationForm::Fields => json!({
             "mode": "form", "sessionId": session, "message": message, "requestedSchema": schema,
         }),
-        Form::Request => json!({
-            "mode": "form", "requestId": asker.prompt, "message": message,
+        ElicitationForm::Request => json!({
+            "mode": "form", "requestId": request_context.prompt, "message": message,
             "requestedSchema": schema,
         }),
-        Form::Url => json!({
+        ElicitationForm::Url => json!({
             "mode": "url", "sessionId": session, "message": "Sign in",
             "elicitationId": ELICITATION, "url": "http://127.0.0.1/fake",
         }),
     }
 }
 
-fn elicited(form: Form, answer: &Value) -> Vec<Step> {
+fn steps_after_elicitation(form: ElicitationForm, answer: &Value) -> Vec<TurnStep> {
     let text = format!("elicit: {} {}", text_of(&answer["action"]), answer["content"]);
-    let mut steps = vec![Step::Say(text)];
-    if form == Form::Url && answer["action"] == "accept" {
+    let mut steps = vec![TurnStep::SendText(text)];
+    if form == ElicitationForm::Url && answer["action"] == "accept" {
         let params = json!({"elicitationId": ELICITATION});
-        steps.push(Step::Notify("elicitation/complete", params));
+        steps.push(TurnStep::Notify("elicitation/complete", params));
     }
     steps
 }
 
-/// The updates of a tool that runs without asking: created, a diff, completed.
-pub(crate) fn tool_run(tool: &str) -> [Value; 4] {
+/// The updates of a tool call without permission request: created, in progress, completed with a diff.
+pub(crate) fn tool_call_updates(tool: &str) -> [Value; 4] {
     let text = json!({"type": "content", "content": {"type": "text", "text": "one line changed"}});
     let diff = json!({"type": "diff", "path": "/fake/file", "oldText": "a\n", "newText": "b\n"});
     let update = |status: &str, content: Value| {
@@ -260,7 +286,7 @@ pub(crate) fn tool_run(tool: &str) -> [Value; 4] {
     ]
 }
 
-/// A string as it is, anything else as JSON.
+/// A string unchanged, any other value as JSON.
 fn text_of(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

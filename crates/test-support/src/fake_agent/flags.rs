@@ -1,4 +1,4 @@
-//! The flags of the fake agent: what the whole process does, whatever it is asked.
+//! The flags of the fake agent, which control the whole process.
 
 use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 
@@ -19,25 +19,25 @@ pub(crate) const PHASES: &[&str] = &[
     "set_config_option",
 ];
 
-/// Moments inside a turn, for `--die-at` only.
-const MOMENTS: &[&str] = &["prompt-start", "after-update", "before-answer"];
+/// Steps of a turn, for `--die-at` only.
+const TURN_STEPS: &[&str] = &["prompt-start", "after-update", "before-answer"];
 
-/// What the process was told on its command line.
+/// The parsed command line.
 #[derive(Debug)]
-pub(crate) struct Flags {
-    switches: BTreeSet<Switch>,
+pub(crate) struct AgentFlags {
+    switches: BTreeSet<FlagSwitch>,
     pub(crate) state: Option<PathBuf>,
     pub(crate) witness: Option<PathBuf>,
     pub(crate) caps: Vec<String>,
-    pub(crate) load: Load,
-    pub(crate) resume: Resume,
-    pub(crate) cancel: Cancel,
-    pub(crate) usage: Usage,
-    pub(crate) ids: Ids,
-    /// `None` echoes whatever the client asked for.
+    pub(crate) load: LoadMode,
+    pub(crate) resume: ResumeMode,
+    pub(crate) cancel: CancelMode,
+    pub(crate) usage: UsageMode,
+    pub(crate) ids: RequestIdKind,
+    /// `None` echoes the version of the client.
     pub(crate) version: Option<i64>,
-    pub(crate) exit_before_initialize: Option<Death>,
-    pub(crate) die_with: Death,
+    pub(crate) exit_before_initialize: Option<ProcessEnd>,
+    pub(crate) die_with: ProcessEnd,
     pub(crate) early_updates: u64,
     pub(crate) page: usize,
     pub(crate) stderr: Vec<String>,
@@ -51,7 +51,7 @@ pub(crate) struct Flags {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Switch {
+pub(crate) enum FlagSwitch {
     Auth,
     AuthRefused,
     Banner,
@@ -74,7 +74,7 @@ pub(crate) enum Switch {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Load {
+pub(crate) enum LoadMode {
     Ok,
     Null,
     Empty,
@@ -90,7 +90,7 @@ pub(crate) enum Load {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Resume {
+pub(crate) enum ResumeMode {
     Ok,
     Null,
     Error,
@@ -99,7 +99,7 @@ pub(crate) enum Resume {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cancel {
+pub(crate) enum CancelMode {
     Honour,
     Ignore,
     Error,
@@ -109,14 +109,14 @@ pub(crate) enum Cancel {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Usage {
+pub(crate) enum UsageMode {
     Never,
     Current,
     Cumulative,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ids {
+pub(crate) enum RequestIdKind {
     Number,
     Zero,
     Big,
@@ -125,148 +125,155 @@ pub(crate) enum Ids {
 
 /// How the process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Death {
+pub(crate) enum ProcessEnd {
     Exit(u8),
     Signal(i32),
 }
 
-impl Death {
+impl ProcessEnd {
     /// `0`..`255`, or the name of a signal with or without `SIG`.
-    pub(crate) fn parse(text: &str) -> Option<Death> {
+    pub(crate) fn parse(text: &str) -> Option<ProcessEnd> {
         if let Ok(code) = text.parse() {
-            return Some(Death::Exit(code));
+            return Some(ProcessEnd::Exit(code));
         }
         let upper = text.to_ascii_uppercase();
         let name = upper.strip_prefix("SIG").unwrap_or(&upper);
         let (_, number) = SIGNALS.iter().find(|(it, _)| *it == name)?;
-        Some(Death::Signal(*number))
+        Some(ProcessEnd::Signal(*number))
     }
 }
 
-/// The numbers are the same on every system we test on.
+/// The numbers are the same on every supported system.
 const SIGNALS: &[(&str, i32)] =
     &[("HUP", 1), ("INT", 2), ("QUIT", 3), ("ABRT", 6), ("KILL", 9), ("SEGV", 11), ("TERM", 15)];
 
-/// A flag, what follows it, and how it is taken in. What it does stands in the manual.
-pub(crate) struct Flag {
+/// A flag, its values, and how it is parsed. The manual describes its effect.
+pub(crate) struct FlagSpec {
     pub(crate) name: &'static str,
     pub(crate) value: &'static str,
-    take: Take,
+    parser: ValueParser,
 }
 
-enum Take {
-    Switch(Switch),
-    One(TakeOne),
-    Two(fn(&mut Flags, &str, &str) -> Option<()>),
+enum ValueParser {
+    Switch(FlagSwitch),
+    One(ParseOne),
+    Two(fn(&mut AgentFlags, &str, &str) -> Option<()>),
 }
 
-/// `None` when the value is not one of those that make sense.
-type TakeOne = fn(&mut Flags, &str) -> Option<()>;
+/// Returns `None` if the value is invalid.
+type ParseOne = fn(&mut AgentFlags, &str) -> Option<()>;
 
-const fn switch(name: &'static str, switch: Switch) -> Flag {
-    Flag { name, value: "", take: Take::Switch(switch) }
+const fn switch(name: &'static str, switch: FlagSwitch) -> FlagSpec {
+    FlagSpec { name, value: "", parser: ValueParser::Switch(switch) }
 }
 
-const fn one(name: &'static str, value: &'static str, take: TakeOne) -> Flag {
-    Flag { name, value, take: Take::One(take) }
+const fn one(name: &'static str, value: &'static str, parse: ParseOne) -> FlagSpec {
+    FlagSpec { name, value, parser: ValueParser::One(parse) }
 }
 
-pub(crate) const FLAGS: &[Flag] = &[
-    one("--state", "DIR", |f, v| put(&mut f.state, Some(Some(v.into())))),
-    one("--witness", "FILE", |f, v| put(&mut f.witness, Some(Some(v.into())))),
-    one("--caps", "LIST", take_caps),
-    one("--load", "HOW", |f, v| choose(&mut f.load, LOADS, v)),
-    one("--resume", "HOW", |f, v| choose(&mut f.resume, RESUMES, v)),
-    one("--cancel", "HOW", |f, v| choose(&mut f.cancel, CANCELS, v)),
-    switch("--cancel-request-ignored", Switch::CancelRequestIgnored),
-    one("--silent", "PHASE", |f, v| phase(v, &[]).map(|it| f.silent.push(it))),
-    Flag { name: "--delay", value: "PHASE MS", take: Take::Two(take_delay) },
-    one("--die-at", "STEP", |f, v| phase(v, MOMENTS).map(|it| f.die_at.push(it))),
-    one("--die-with", "DEATH", |f, v| put(&mut f.die_with, Death::parse(v))),
-    switch("--die-once", Switch::DieOnce),
+pub(crate) const FLAGS: &[FlagSpec] = &[
+    one("--state", "DIR", |f, v| store_value(&mut f.state, Some(Some(v.into())))),
+    one("--witness", "FILE", |f, v| store_value(&mut f.witness, Some(Some(v.into())))),
+    one("--caps", "LIST", parse_caps),
+    one("--load", "HOW", |f, v| choose_value(&mut f.load, LOADS, v)),
+    one("--resume", "HOW", |f, v| choose_value(&mut f.resume, RESUMES, v)),
+    one("--cancel", "HOW", |f, v| choose_value(&mut f.cancel, CANCELS, v)),
+    switch("--cancel-request-ignored", FlagSwitch::CancelRequestIgnored),
+    one("--silent", "PHASE", |f, v| parse_phase(v, &[]).map(|it| f.silent.push(it))),
+    FlagSpec { name: "--delay", value: "PHASE MS", parser: ValueParser::Two(parse_delay) },
+    one("--die-at", "STEP", |f, v| parse_phase(v, TURN_STEPS).map(|it| f.die_at.push(it))),
+    one("--die-with", "DEATH", |f, v| store_value(&mut f.die_with, ProcessEnd::parse(v))),
+    switch("--die-once", FlagSwitch::DieOnce),
     one("--exit-before-initialize", "DEATH", |f, v| {
-        put(&mut f.exit_before_initialize, Death::parse(v).map(Some))
+        store_value(&mut f.exit_before_initialize, ProcessEnd::parse(v).map(Some))
     }),
     one("--stderr", "TEXT", |f, v| {
         f.stderr.push(v.into());
         Some(())
     }),
-    one("--stderr-flood", "BYTES", |f, v| put(&mut f.stderr_flood, v.parse().ok())),
-    switch("--banner", Switch::Banner),
-    switch("--bom", Switch::Bom),
-    switch("--crlf", Switch::Crlf),
-    switch("--nulls", Switch::Nulls),
-    one("--ids", "KIND", |f, v| choose(&mut f.ids, IDS, v)),
-    one("--version", "N", take_version),
-    switch("--auth", Switch::Auth),
-    switch("--auth-refused", Switch::AuthRefused),
-    one("--early-updates", "N", |f, v| put(&mut f.early_updates, v.parse().ok())),
-    switch("--same-session-id", Switch::SameSessionId),
-    one("--page", "N", |f, v| put(&mut f.page, v.parse().ok())),
-    one("--usage", "KIND", |f, v| choose(&mut f.usage, USAGES, v)),
-    switch("--echo-user", Switch::EchoUser),
-    switch("--ignore-eof", Switch::IgnoreEof),
-    switch("--ignore-term", Switch::IgnoreTerm),
-    switch("--reexec", Switch::Reexec),
-    switch("--relaunch", Switch::Relaunch),
-    switch("--grandchild", Switch::Grandchild),
-    switch("--grandchild-holds-stdout", Switch::GrandchildHoldsStdout),
-    switch("--grandchild-holds-stderr", Switch::GrandchildHoldsStderr),
-    switch("--grandchild-clean-env", Switch::GrandchildCleanEnv),
-    one("--marker", "TEXT", |f, v| put(&mut f.marker, Some(Some(v.into())))),
-    switch("--help", Switch::Help),
+    one("--stderr-flood", "BYTES", |f, v| store_value(&mut f.stderr_flood, v.parse().ok())),
+    switch("--banner", FlagSwitch::Banner),
+    switch("--bom", FlagSwitch::Bom),
+    switch("--crlf", FlagSwitch::Crlf),
+    switch("--nulls", FlagSwitch::Nulls),
+    one("--ids", "KIND", |f, v| choose_value(&mut f.ids, IDS, v)),
+    one("--version", "N", parse_version),
+    switch("--auth", FlagSwitch::Auth),
+    switch("--auth-refused", FlagSwitch::AuthRefused),
+    one("--early-updates", "N", |f, v| store_value(&mut f.early_updates, v.parse().ok())),
+    switch("--same-session-id", FlagSwitch::SameSessionId),
+    one("--page", "N", |f, v| store_value(&mut f.page, v.parse().ok())),
+    one("--usage", "KIND", |f, v| choose_value(&mut f.usage, USAGES, v)),
+    switch("--echo-user", FlagSwitch::EchoUser),
+    switch("--ignore-eof", FlagSwitch::IgnoreEof),
+    switch("--ignore-term", FlagSwitch::IgnoreTerm),
+    switch("--reexec", FlagSwitch::Reexec),
+    switch("--relaunch", FlagSwitch::Relaunch),
+    switch("--grandchild", FlagSwitch::Grandchild),
+    switch("--grandchild-holds-stdout", FlagSwitch::GrandchildHoldsStdout),
+    switch("--grandchild-holds-stderr", FlagSwitch::GrandchildHoldsStderr),
+    switch("--grandchild-clean-env", FlagSwitch::GrandchildCleanEnv),
+    one("--marker", "TEXT", |f, v| store_value(&mut f.marker, Some(Some(v.into())))),
+    switch("--help", FlagSwitch::Help),
 ];
 
-const LOADS: &[(&str, Load)] = &[
-    ("ok", Load::Ok),
-    ("null", Load::Null),
-    ("empty", Load::Empty),
-    ("error-32603", Load::Error32603),
-    ("error-32002", Load::Error32002),
-    ("error-32602", Load::Error32602),
-    ("locked-once", Load::LockedOnce),
-    ("pretend", Load::Pretend),
-    ("success-for-missing", Load::SuccessForMissing),
-    ("replay-then-null", Load::ReplayThenNull),
-    ("replay-new-tool-ids", Load::ReplayNewToolIds),
-    ("replay-after-answer", Load::ReplayAfterAnswer),
+const LOADS: &[(&str, LoadMode)] = &[
+    ("ok", LoadMode::Ok),
+    ("null", LoadMode::Null),
+    ("empty", LoadMode::Empty),
+    ("error-32603", LoadMode::Error32603),
+    ("error-32002", LoadMode::Error32002),
+    ("error-32602", LoadMode::Error32602),
+    ("locked-once", LoadMode::LockedOnce),
+    ("pretend", LoadMode::Pretend),
+    ("success-for-missing", LoadMode::SuccessForMissing),
+    ("replay-then-null", LoadMode::ReplayThenNull),
+    ("replay-new-tool-ids", LoadMode::ReplayNewToolIds),
+    ("replay-after-answer", LoadMode::ReplayAfterAnswer),
 ];
-const RESUMES: &[(&str, Resume)] = &[
-    ("ok", Resume::Ok),
-    ("null", Resume::Null),
-    ("error", Resume::Error),
-    ("pretend", Resume::Pretend),
-    ("success-for-missing", Resume::SuccessForMissing),
+const RESUMES: &[(&str, ResumeMode)] = &[
+    ("ok", ResumeMode::Ok),
+    ("null", ResumeMode::Null),
+    ("error", ResumeMode::Error),
+    ("pretend", ResumeMode::Pretend),
+    ("success-for-missing", ResumeMode::SuccessForMissing),
 ];
-const CANCELS: &[(&str, Cancel)] = &[
-    ("honour", Cancel::Honour),
-    ("ignore", Cancel::Ignore),
-    ("error", Cancel::Error),
-    ("die", Cancel::Die),
-    ("keep-streaming", Cancel::KeepStreaming),
-    ("drain", Cancel::Drain),
+const CANCELS: &[(&str, CancelMode)] = &[
+    ("honour", CancelMode::Honour),
+    ("ignore", CancelMode::Ignore),
+    ("error", CancelMode::Error),
+    ("die", CancelMode::Die),
+    ("keep-streaming", CancelMode::KeepStreaming),
+    ("drain", CancelMode::Drain),
 ];
-const USAGES: &[(&str, Usage)] =
-    &[("never", Usage::Never), ("current", Usage::Current), ("cumulative", Usage::Cumulative)];
-const IDS: &[(&str, Ids)] =
-    &[("number", Ids::Number), ("zero", Ids::Zero), ("big", Ids::Big), ("string", Ids::String)];
+const USAGES: &[(&str, UsageMode)] = &[
+    ("never", UsageMode::Never),
+    ("current", UsageMode::Current),
+    ("cumulative", UsageMode::Cumulative),
+];
+const IDS: &[(&str, RequestIdKind)] = &[
+    ("number", RequestIdKind::Number),
+    ("zero", RequestIdKind::Zero),
+    ("big", RequestIdKind::Big),
+    ("string", RequestIdKind::String),
+];
 const CAPS: &[&str] = &["load", "resume", "list", "close", "delete"];
 
-impl Default for Flags {
-    fn default() -> Flags {
-        Flags {
+impl Default for AgentFlags {
+    fn default() -> AgentFlags {
+        AgentFlags {
             switches: BTreeSet::new(),
             state: None,
             witness: None,
             caps: CAPS.iter().map(ToString::to_string).collect(),
-            load: Load::Ok,
-            resume: Resume::Ok,
-            cancel: Cancel::Honour,
-            usage: Usage::Never,
-            ids: Ids::Number,
+            load: LoadMode::Ok,
+            resume: ResumeMode::Ok,
+            cancel: CancelMode::Honour,
+            usage: UsageMode::Never,
+            ids: RequestIdKind::Number,
             version: Some(1),
             exit_before_initialize: None,
-            die_with: Death::Exit(1),
+            die_with: ProcessEnd::Exit(1),
             early_updates: 0,
             page: usize::MAX,
             stderr: Vec::new(),
@@ -280,13 +287,13 @@ impl Default for Flags {
     }
 }
 
-impl Flags {
-    /// Takes in the arguments after the program's name; says what is wrong with them.
-    pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Flags, String> {
-        let mut flags = Flags::default();
+impl AgentFlags {
+    /// Parses the arguments after the program's name, or returns an error message.
+    pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<AgentFlags, String> {
+        let mut flags = AgentFlags::default();
         let mut args = args.into_iter();
         while let Some(name) = args.next() {
-            if name == STRAY {
+            if name == STRAY_FLAG {
                 let seconds = args.next().and_then(|it| it.parse().ok());
                 flags.stray = seconds.map(Duration::from_secs);
                 continue;
@@ -294,15 +301,15 @@ impl Flags {
             let flag = FLAGS.iter().find(|it| it.name == name);
             let flag = flag.ok_or_else(|| format!("no such flag: `{name}`"))?;
             let mut value = || args.next().ok_or_else(|| format!("`{name}` wants {}", flag.value));
-            let taken = match flag.take {
-                Take::Switch(switch) => {
+            let taken = match flag.parser {
+                ValueParser::Switch(switch) => {
                     flags.switches.insert(switch);
                     Some(())
                 }
-                Take::One(take) => take(&mut flags, &value()?),
-                Take::Two(take) => {
+                ValueParser::One(parse) => parse(&mut flags, &value()?),
+                ValueParser::Two(parse) => {
                     let first = value()?;
-                    take(&mut flags, &first, &value()?)
+                    parse(&mut flags, &first, &value()?)
                 }
             };
             taken.ok_or_else(|| format!("no such {} for `{name}`", flag.value))?;
@@ -310,19 +317,19 @@ impl Flags {
         Ok(flags)
     }
 
-    pub(crate) fn on(&self, switch: Switch) -> bool {
+    pub(crate) fn has_switch(&self, switch: FlagSwitch) -> bool {
         self.switches.contains(&switch)
     }
 
-    pub(crate) fn announces(&self, capability: &str) -> bool {
+    pub(crate) fn has_capability(&self, capability: &str) -> bool {
         self.caps.iter().any(|it| it == capability)
     }
 
-    pub(crate) fn silent_at(&self, phase: &str) -> bool {
+    pub(crate) fn is_silent_at(&self, phase: &str) -> bool {
         self.silent.iter().any(|it| it == phase)
     }
 
-    pub(crate) fn dies_at(&self, step: &str) -> bool {
+    pub(crate) fn should_end_at(&self, step: &str) -> bool {
         self.die_at.iter().any(|it| it == step)
     }
 
@@ -331,34 +338,34 @@ impl Flags {
     }
 }
 
-/// The flag an agent gives to the orphans it makes of itself: how many seconds to sleep.
-pub(crate) const STRAY: &str = "--stray";
+/// The flag of orphans that the agent starts: the number of seconds to sleep.
+pub(crate) const STRAY_FLAG: &str = "--stray";
 
-/// Puts a value in its place, if there is one.
-fn put<T>(place: &mut T, value: Option<T>) -> Option<()> {
+/// Stores a value, if there is one.
+fn store_value<T>(place: &mut T, value: Option<T>) -> Option<()> {
     *place = value?;
     Some(())
 }
 
-fn choose<T: Copy>(place: &mut T, choices: &[(&str, T)], value: &str) -> Option<()> {
-    put(place, choices.iter().find(|(it, _)| *it == value).map(|(_, choice)| *choice))
+fn choose_value<T: Copy>(place: &mut T, choices: &[(&str, T)], value: &str) -> Option<()> {
+    store_value(place, choices.iter().find(|(it, _)| *it == value).map(|(_, choice)| *choice))
 }
 
-fn phase(value: &str, more: &[&str]) -> Option<String> {
+fn parse_phase(value: &str, more: &[&str]) -> Option<String> {
     PHASES.iter().chain(more).find(|it| **it == value).map(ToString::to_string)
 }
 
-fn take_caps(flags: &mut Flags, list: &str) -> Option<()> {
+fn parse_caps(flags: &mut AgentFlags, list: &str) -> Option<()> {
     flags.caps = list.split(',').filter(|it| *it != "none").map(ToString::to_string).collect();
     flags.caps.iter().all(|it| CAPS.contains(&it.as_str())).then_some(())
 }
 
-fn take_delay(flags: &mut Flags, at: &str, ms: &str) -> Option<()> {
-    flags.delays.push((phase(at, &[])?, Duration::from_millis(ms.parse().ok()?)));
+fn parse_delay(flags: &mut AgentFlags, at: &str, ms: &str) -> Option<()> {
+    flags.delays.push((parse_phase(at, &[])?, Duration::from_millis(ms.parse().ok()?)));
     Some(())
 }
 
-fn take_version(flags: &mut Flags, value: &str) -> Option<()> {
+fn parse_version(flags: &mut AgentFlags, value: &str) -> Option<()> {
     flags.version = if value == "echo" { None } else { Some(value.parse().ok()?) };
     Some(())
 }

@@ -1,4 +1,4 @@
-//! Stdin: lines, and a wait that ends when there is more to read or a timer is due.
+//! Stdin: lines, and a wait that ends when input arrives or a timer is due.
 
 use std::{
     io,
@@ -8,30 +8,30 @@ use std::{
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 
-/// How long an agent that ignores the end of its input lives on: tests must leave nothing.
-const AFTERLIFE: Duration = Duration::from_mins(10);
+/// The life time of an agent that ignores the end of its input, so that tests leave no process behind.
+const EOF_LIFETIME: Duration = Duration::from_mins(10);
 
 #[derive(Default)]
-pub(crate) struct Input {
+pub(crate) struct StdinReader {
     buffer: Vec<u8>,
-    /// Bytes before this are handed out already.
+    /// Bytes before this index were returned already.
     start: usize,
-    /// No line feed before this.
+    /// There is no line feed before this index.
     searched: usize,
     ended: Option<Instant>,
 }
 
-impl Input {
+impl StdinReader {
     pub(crate) fn has_ended(&self) -> bool {
         self.ended.is_some()
     }
 
-    pub(crate) fn is_forgotten(&self) -> bool {
-        self.ended.is_some_and(|it| AFTERLIFE < it.elapsed())
+    pub(crate) fn has_expired(&self) -> bool {
+        self.ended.is_some_and(|it| EOF_LIFETIME < it.elapsed())
     }
 
-    /// The next whole line, without its end; a last line without one counts when input has ended.
-    pub(crate) fn line(&mut self) -> Option<Vec<u8>> {
+    /// The next complete line, without its end. After the end of input, an incomplete last line counts.
+    pub(crate) fn next_line(&mut self) -> Option<Vec<u8>> {
         let end = self.buffer[self.searched..].iter().position(|it| *it == b'\n');
         let Some(end) = end.map(|it| self.searched + it) else {
             self.buffer.drain(..self.start);
@@ -49,14 +49,14 @@ impl Input {
         Some(line)
     }
 
-    /// Waits for more input, at most so long; then reads what is there.
-    pub(crate) fn fill(&mut self, timeout: Option<Duration>) {
+    /// Waits for input up to the timeout, then reads what is available.
+    pub(crate) fn wait_and_read(&mut self, timeout: Option<Duration>) {
         let stdin = io::stdin();
         let mut wait = vec![];
         if self.ended.is_none() {
             wait.push(PollFd::new(&stdin, PollFlags::IN));
         }
-        let timeout = if self.has_ended() { timeout.or(Some(AFTERLIFE)) } else { timeout };
+        let timeout = if self.has_ended() { timeout.or(Some(EOF_LIFETIME)) } else { timeout };
         let timeout = timeout.and_then(|it| Timespec::try_from(it).ok());
         let ready = rustix::event::poll(&mut wait, timeout.as_ref()).unwrap_or(0);
         if 0 < ready {

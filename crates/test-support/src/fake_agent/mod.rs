@@ -1,5 +1,5 @@
-//! A scriptable ACP agent on stdio, for tests and benchmarks: flags say what the process does,
-//! words in a prompt say what a turn does. `fake-agent --help` prints what follows.
+//! A scriptable ACP agent on stdio, for tests and benchmarks: flags control the process, words in a prompt control a turn.
+//! `fake-agent --help` prints the following.
 //!
 #![doc = include_str!("manual.md")]
 
@@ -19,31 +19,31 @@ mod words;
 
 use std::{io, io::Write as _, process::ExitCode};
 
-use agent::Agent;
-use flags::{Flags, Switch};
+use agent::FakeAgent;
+use flags::{AgentFlags, FlagSwitch};
 
 const MANUAL: &str = include_str!("manual.md");
 
-/// The whole program, given its arguments without its own name.
+/// Runs the program with its arguments, without the program name.
 pub fn run(args: impl IntoIterator<Item = String>) -> ExitCode {
-    let flags = match Flags::parse(args) {
+    let flags = match AgentFlags::parse(args) {
         Ok(flags) => flags,
         Err(why) => {
-            process::note(&format!("fake-agent: {why}; --help has the manual"));
+            process::write_stderr_line(&format!("fake-agent: {why}; --help has the manual"));
             return ExitCode::from(2);
         }
     };
-    if flags.on(Switch::Help) {
+    if flags.has_switch(FlagSwitch::Help) {
         let written = io::stdout().write_all(MANUAL.as_bytes());
         return ExitCode::from(u8::from(written.is_err()));
     }
     if let Some(life) = flags.stray {
-        return process::be_orphan(life);
+        return process::run_orphan(life);
     }
     if let Some(code) = process::become_agent(&flags) {
         return code;
     }
-    process::die(Agent::new(flags).run())
+    process::end_process(FakeAgent::new(flags).run())
 }
 
 #[cfg(test)]
@@ -57,14 +57,14 @@ mod tests {
     }
 
     #[test]
-    fn the_manual_lists_exactly_the_flags_there_are() {
+    fn manual_lists_exactly_the_existing_flags() {
         let flags: Vec<_> = FLAGS.iter().map(|it| format!("{} {}", it.name, it.value)).collect();
         let flags: Vec<_> = flags.iter().map(|it| it.trim_end()).collect();
         assert_eq!(rows("## Flags"), flags);
     }
 
     #[test]
-    fn the_manual_lists_exactly_the_words_there_are() {
+    fn manual_lists_exactly_the_existing_words() {
         let rows = rows("## Prompt words").into_iter();
         let listed: Vec<_> = rows.map(|it| it.split(' ').next().unwrap_or(it)).collect();
         let words: Vec<_> = WORDS.iter().map(|it| it.name).collect();

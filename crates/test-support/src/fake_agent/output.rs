@@ -1,5 +1,5 @@
-//! Stdout: frames are collected and written in big pieces, because a burst must never wait for
-//! the fake agent. The loop flushes before it blocks.
+//! Stdout: frames are buffered and written in large pieces, so that the agent is never the bottleneck of a burst. The loop
+//! flushes before it blocks.
 
 use std::{io, io::Write as _, os::fd::AsFd, thread, time::Duration};
 
@@ -9,44 +9,44 @@ use rustix::{
 };
 use serde_json::Value;
 
-/// What a pipe holds: a bigger piece would be cut by the kernel anyway.
+/// The capacity of a pipe; the kernel would split larger writes.
 const PIECE: usize = 64 * 1024;
 
-pub(crate) struct Output {
+pub(crate) struct StdoutWriter {
     buffer: Vec<u8>,
     end_of_line: &'static [u8],
     broken: bool,
 }
 
-impl Output {
-    pub(crate) fn new(crlf: bool) -> Output {
+impl StdoutWriter {
+    pub(crate) fn new(crlf: bool) -> StdoutWriter {
         let end_of_line: &[u8] = if crlf { b"\r\n" } else { b"\n" };
-        Output { buffer: Vec::with_capacity(2 * PIECE), end_of_line, broken: false }
+        StdoutWriter { buffer: Vec::with_capacity(2 * PIECE), end_of_line, broken: false }
     }
 
-    /// Nobody reads stdout any more.
+    /// Whether stdout is closed.
     pub(crate) fn is_broken(&self) -> bool {
         self.broken
     }
 
-    pub(crate) fn frame(&mut self, frame: &Value) {
+    pub(crate) fn write_frame(&mut self, frame: &Value) {
         serde_json::to_writer(&mut self.buffer, frame).expect("a value goes into memory");
         self.end_line();
     }
 
-    /// One line, exactly these bytes.
-    pub(crate) fn line(&mut self, line: &[u8]) {
+    /// Writes one line with exactly these bytes.
+    pub(crate) fn write_line(&mut self, line: &[u8]) {
         self.buffer.extend_from_slice(line);
         self.end_line();
     }
 
-    /// Bytes that are no line of their own.
-    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
+    /// Writes bytes without an end of line.
+    pub(crate) fn write_bytes(&mut self, bytes: &[u8]) {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// Updates `from..=to` of a burst: the text is the number, padded to `size` bytes.
-    pub(crate) fn burst(&mut self, session: &str, from: u64, to: u64, size: usize) {
+    /// Writes the updates `from..=to` of a burst: the text is the number, padded to `size` bytes.
+    pub(crate) fn write_burst(&mut self, session: &str, from: u64, to: u64, size: usize) {
         let head = chunk_head(session);
         let padding = vec![b'x'; size];
         for number in from..=to {
@@ -63,24 +63,24 @@ impl Output {
         }
     }
 
-    /// One update with a text of `size` bytes, in constant memory.
-    pub(crate) fn huge(&mut self, session: &str, size: usize) {
-        self.bytes(chunk_head(session).as_bytes());
+    /// Writes one update with a text of `size` bytes, in constant memory.
+    pub(crate) fn write_huge(&mut self, session: &str, size: usize) {
+        self.write_bytes(chunk_head(session).as_bytes());
         let piece = vec![b'x'; PIECE];
         let mut left = size;
         while 0 < left {
             let now = left.min(PIECE);
-            self.bytes(&piece[..now]);
+            self.write_bytes(&piece[..now]);
             self.flush_if_full();
             left -= now;
         }
-        self.line(CHUNK_TAIL);
+        self.write_line(CHUNK_TAIL);
     }
 
-    /// One frame, a byte per write.
-    pub(crate) fn trickle(&mut self, frame: &Value, pause: Duration) {
+    /// Writes one frame byte by byte.
+    pub(crate) fn write_slowly(&mut self, frame: &Value, pause: Duration) {
         self.flush();
-        self.frame(frame);
+        self.write_frame(frame);
         for byte in std::mem::take(&mut self.buffer) {
             self.write(&[byte]);
             thread::sleep(pause);
@@ -105,7 +105,7 @@ impl Output {
         }
     }
 
-    /// Straight to the file descriptor: the line buffer of `std::io::Stdout` would hold half lines.
+    /// Writes to the file descriptor, because the line buffer of `std::io::Stdout` would keep incomplete lines.
     fn write(&mut self, mut bytes: &[u8]) {
         let stdout = io::stdout();
         while !bytes.is_empty() && !self.broken {
@@ -124,7 +124,7 @@ impl Output {
 
 const CHUNK_TAIL: &[u8] = b"\"}}}}";
 
-/// An `agent_message_chunk` up to its text.
+/// The start of an `agent_message_chunk`, up to its text.
 fn chunk_head(session: &str) -> String {
     let start = r#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"#;
     let chunk = r#""sessionUpdate":"agent_message_chunk","content":{"type":"text","text":""#;

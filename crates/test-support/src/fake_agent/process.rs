@@ -1,4 +1,4 @@
-//! Tricks with processes: other lives under the same pid, orphans, deaths.
+//! Process behavior: execution under the same pid, orphans, exits and signals.
 //!
 //! A shell sets the ignored signals, because they survive `exec` and `std` has no safe call for it.
 
@@ -14,34 +14,34 @@ use std::{
 
 use rustix::process::{Signal, getpid, kill_process, setsid};
 
-use super::flags::{Death, Flags, STRAY, Switch};
+use super::flags::{AgentFlags, FlagSwitch, ProcessEnd, STRAY_FLAG};
 
-/// How long an orphan lives if nobody ends it: a failed test must not leave it for good.
+/// The life time of an orphan, so that a failed test does not leave it forever.
 const ORPHAN_SECONDS: &str = "120";
 
-/// In the environment of orphans, so that they can be told from the agent.
+/// Set in the environment of orphans, to distinguish them from the agent.
 const ORPHAN_ENV: &str = "FAKE_AGENT_ORPHAN";
 
-/// Becomes what the flags ask for before the agent starts. `Some`: another process was the agent.
-pub(crate) fn become_agent(flags: &Flags) -> Option<ExitCode> {
-    let wants = |switch, done| flags.on(switch) && env::var_os(done).is_none();
+/// Executes or starts the program again as the flags demand. Returns `Some` if another process was the agent.
+pub(crate) fn become_agent(flags: &AgentFlags) -> Option<ExitCode> {
+    let wants = |switch, done| flags.has_switch(switch) && env::var_os(done).is_none();
     let failed = |why: &io::Error| {
-        note(&format!("fake-agent: cannot start itself: {why}"));
+        write_stderr_line(&format!("fake-agent: cannot start itself: {why}"));
         Some(ExitCode::from(125))
     };
-    if wants(Switch::IgnoreTerm, "FAKE_AGENT_TRAPPED") {
+    if wants(FlagSwitch::IgnoreTerm, "FAKE_AGENT_TRAPPED") {
         let script = r#"trap '' TERM INT HUP; exec "$0" "$@""#;
         let mut shell = Command::new("/bin/sh");
         shell.args(["-c", script]).arg(own_path()).args(env::args_os().skip(1));
         return failed(&shell.env("FAKE_AGENT_TRAPPED", "1").exec());
     }
-    let mut again = Command::new(own_path());
-    again.args(env::args_os().skip(1));
-    if wants(Switch::Reexec, "FAKE_AGENT_REEXECED") {
-        return failed(&again.env("FAKE_AGENT_REEXECED", "1").exec());
+    let mut command = Command::new(own_path());
+    command.args(env::args_os().skip(1));
+    if wants(FlagSwitch::Reexec, "FAKE_AGENT_REEXECED") {
+        return failed(&command.env("FAKE_AGENT_REEXECED", "1").exec());
     }
-    if wants(Switch::Relaunch, "FAKE_AGENT_RELAUNCHED") {
-        return match again.env("FAKE_AGENT_RELAUNCHED", "1").status() {
+    if wants(FlagSwitch::Relaunch, "FAKE_AGENT_RELAUNCHED") {
+        return match command.env("FAKE_AGENT_RELAUNCHED", "1").status() {
             Ok(status) => {
                 Some(ExitCode::from(u8::try_from(status.code().unwrap_or(1)).unwrap_or(1)))
             }
@@ -51,56 +51,56 @@ pub(crate) fn become_agent(flags: &Flags) -> Option<ExitCode> {
     None
 }
 
-/// Which of the agent's own pipes an orphan keeps open.
+/// The pipes of the agent that an orphan keeps open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Holds {
+pub(crate) enum HeldPipe {
     Stdout,
     Stderr,
 }
 
-/// The orphans that `--grandchild...` asks for.
-pub(crate) fn leave_orphans(flags: &Flags) {
-    let kinds: [(Switch, &[Holds]); 3] = [
-        (Switch::Grandchild, &[]),
-        (Switch::GrandchildHoldsStdout, &[Holds::Stdout]),
-        (Switch::GrandchildHoldsStderr, &[Holds::Stderr]),
+/// Starts the orphans that the `--grandchild…` flags ask for.
+pub(crate) fn start_orphans(flags: &AgentFlags) {
+    let kinds: [(FlagSwitch, &[HeldPipe]); 3] = [
+        (FlagSwitch::Grandchild, &[]),
+        (FlagSwitch::GrandchildHoldsStdout, &[HeldPipe::Stdout]),
+        (FlagSwitch::GrandchildHoldsStderr, &[HeldPipe::Stderr]),
     ];
     for (switch, holds) in kinds {
-        if flags.on(switch) {
-            leave_orphan(flags, holds);
+        if flags.has_switch(switch) {
+            start_orphan(flags, holds);
         }
     }
 }
 
-/// Starts a process in a session of its own that ignores SIGTERM and whose parent is gone; its pid.
-pub(crate) fn leave_orphan(flags: &Flags, holds: &[Holds]) -> Option<u32> {
+/// Starts a process in a new session that ignores SIGTERM and whose parent has exited; returns its pid.
+pub(crate) fn start_orphan(flags: &AgentFlags, holds: &[HeldPipe]) -> Option<u32> {
     let (reader, writer) = rustix::pipe::pipe().ok()?;
-    // The orphan says its pid on its stdin, the only pipe it never has to hold for real. The
-    // shell would give a background job /dev/null there, hence the detour over 3.
+    // The orphan writes its pid to its stdin, the only pipe that it never keeps open. The shell connects stdin of background
+    // jobs to /dev/null, so the pipe is passed as descriptor 3.
     let script = r#"trap '' TERM INT HUP; exec 3<&0; "$0" "$@" 0<&3 3<&- &"#;
     let mut shell = Command::new("/bin/sh");
-    shell.args(["-c", script]).arg(own_path()).args([STRAY, ORPHAN_SECONDS]);
+    shell.args(["-c", script]).arg(own_path()).args([STRAY_FLAG, ORPHAN_SECONDS]);
     if let Some(marker) = &flags.marker {
         shell.args(["--marker", marker]);
     }
-    if flags.on(Switch::GrandchildCleanEnv) {
+    if flags.has_switch(FlagSwitch::GrandchildCleanEnv) {
         shell.env_clear();
     } else {
         shell.env(ORPHAN_ENV, getpid().as_raw_nonzero().to_string());
     }
     let stdio = |it| if holds.contains(&it) { Stdio::inherit() } else { Stdio::null() };
-    shell.stdin(writer).stdout(stdio(Holds::Stdout)).stderr(stdio(Holds::Stderr));
+    shell.stdin(writer).stdout(stdio(HeldPipe::Stdout)).stderr(stdio(HeldPipe::Stderr));
     shell.status().ok()?;
     drop(shell);
     let mut line = String::new();
-    // Twenty digits at most: `read_line` needs a bound.
+    // At most twenty digits, because `read_line` has no limit.
     BufReader::new(std::fs::File::from(reader).take(20)).read_line(&mut line).ok()?;
     line.trim().parse().ok()
 }
 
-/// The life of an orphan.
-pub(crate) fn be_orphan(life: Duration) -> ExitCode {
-    // Fails only if we lead a group already, and then we are alone as well.
+/// Runs as an orphan.
+pub(crate) fn run_orphan(life: Duration) -> ExitCode {
+    // Fails only if the process already leads a group, which is equivalent here.
     let _ = setsid();
     let pid = format!("{}\n", getpid().as_raw_nonzero());
     let _ = rustix::io::write(io::stdin().as_fd(), pid.as_bytes());
@@ -108,14 +108,14 @@ pub(crate) fn be_orphan(life: Duration) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Ends this process; a code is for `main` to return.
-pub(crate) fn die(death: Death) -> ExitCode {
+/// Ends this process by a signal, or returns the exit code for `main`.
+pub(crate) fn end_process(death: ProcessEnd) -> ExitCode {
     let number = match death {
-        Death::Exit(code) => return ExitCode::from(code),
-        Death::Signal(number) => number,
+        ProcessEnd::Exit(code) => return ExitCode::from(code),
+        ProcessEnd::Signal(number) => number,
     };
     if let Some(signal) = Signal::from_named_raw(number) {
-        // Twice: the runtime swallows the first SIGSEGV while it looks for a stack overflow.
+        // Twice, because the Rust runtime handles the first SIGSEGV to detect stack overflows.
         for _ in 0..2 {
             let _ = kill_process(getpid(), signal);
             thread::sleep(Duration::from_millis(10));
@@ -124,13 +124,13 @@ pub(crate) fn die(death: Death) -> ExitCode {
     ExitCode::from(u8::try_from(128 + number).unwrap_or(1))
 }
 
-/// A line on stderr.
-pub(crate) fn note(text: &str) {
-    // Whoever closed stderr does not want to know.
+/// Writes a line to stderr.
+pub(crate) fn write_stderr_line(text: &str) {
+    // If stderr is closed, the line is dropped.
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// So many bytes on stderr, in lines.
+/// Writes this many bytes to stderr, in lines.
 pub(crate) fn flood_stderr(size: usize) {
     let line = [b"x".repeat(79), b"\n".to_vec()].concat();
     let mut stderr = io::stderr().lock();

@@ -1,18 +1,20 @@
-//! What a turn can say about its session, its process and its client.
+//! The texts by which a turn reports about its session, its process and its client.
 
 use std::{env, process};
 
-use super::{agent::Agent, turn::Turn};
+use super::{agent::FakeAgent, turn::RunningTurn};
 
-impl Agent {
-    pub(crate) fn report(&mut self, turn: &Turn, what: &str, about: &str) -> String {
+impl FakeAgent {
+    pub(crate) fn report_text(&mut self, turn: &RunningTurn, what: &str, about: &str) -> String {
         match what {
             "env" => {
                 let value = env::var_os(about).map(|it| it.to_string_lossy().into_owned());
                 return value.map_or(format!("{about} is not set"), |it| format!("{about}={it}"));
             }
             "pid" => return format!("pid {}", process::id()),
-            "caps" => return format!("caps {}", self.client.clone().unwrap_or_default()),
+            "caps" => {
+                return format!("caps {}", self.client_capabilities.clone().unwrap_or_default());
+            }
             "params" => return format!("params {}", turn.params),
             "complaints" => {
                 let list = self.complaints.join(" | ");

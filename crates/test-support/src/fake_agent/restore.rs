@@ -1,75 +1,78 @@
-//! Sessions that exist already: load, resume, list, close, delete, and their settings.
+//! Requests for existing sessions: load, resume, list, close, delete, and settings.
 
 use serde_json::{Value, json};
 
 use super::{
-    agent::Agent,
-    flags::{Load, Resume, Switch},
-    serve::{Reply, Request},
-    session::Entry,
-    words::{Outcome, chunk},
+    agent::FakeAgent,
+    flags::{FlagSwitch, LoadMode, ResumeMode},
+    serve::{ClientRequest, MethodReply},
+    session::HistoryEntry,
+    words::{TurnOutcome, chunk},
 };
 
-impl Agent {
-    pub(crate) fn load(&mut self, request: &Request) -> Reply {
+impl FakeAgent {
+    pub(crate) fn load(&mut self, request: &ClientRequest) -> MethodReply {
         let id = request.session();
-        let how = self.flags.load;
-        match how {
-            Load::Error32603 => return Reply::fault(-32603, "Internal error"),
-            Load::Error32002 => return Reply::no_session(id),
-            Load::Error32602 => return Reply::fault(-32602, "the session is of another directory"),
-            Load::Pretend => return Reply::Result(json!({})),
-            Load::LockedOnce if !std::mem::replace(&mut self.was_locked, true) => {
-                return Reply::fault(-32603, "the session is locked by another process");
+        let mode = self.flags.load;
+        match mode {
+            LoadMode::Error32603 => return MethodReply::error(-32603, "Internal error"),
+            LoadMode::Error32002 => return MethodReply::missing_session(id),
+            LoadMode::Error32602 => {
+                return MethodReply::error(-32602, "the session is of another directory");
+            }
+            LoadMode::Pretend => return MethodReply::Result(json!({})),
+            LoadMode::LockedOnce if !std::mem::replace(&mut self.was_locked, true) => {
+                return MethodReply::error(-32603, "the session is locked by another process");
             }
             _ => {}
         }
-        if !self.restore(request, how == Load::SuccessForMissing) {
-            return Reply::no_session(id);
+        if !self.restore(request, mode == LoadMode::SuccessForMissing) {
+            return MethodReply::missing_session(id);
         }
         let mut result = json!({});
         self.describe(id, &mut result);
-        match how {
-            Load::Null => Reply::Result(Value::Null),
-            Load::Empty => Reply::Result(json!({})),
-            Load::ReplayThenNull => {
+        match mode {
+            LoadMode::Null => MethodReply::Result(Value::Null),
+            LoadMode::Empty => MethodReply::Result(json!({})),
+            LoadMode::ReplayThenNull => {
                 self.replay(id, "");
-                Reply::Result(Value::Null)
+                MethodReply::Result(Value::Null)
             }
-            Load::ReplayAfterAnswer => {
-                self.out.frame(&json!({"jsonrpc": "2.0", "id": request.id, "result": result}));
+            LoadMode::ReplayAfterAnswer => {
+                self.out
+                    .write_frame(&json!({"jsonrpc": "2.0", "id": request.id, "result": result}));
                 self.replay(id, "");
-                Reply::Later
+                MethodReply::Later
             }
-            Load::ReplayNewToolIds => {
+            LoadMode::ReplayNewToolIds => {
                 self.replay(id, "replayed-");
-                Reply::Result(result)
+                MethodReply::Result(result)
             }
             _ => {
                 self.replay(id, "");
-                Reply::Result(result)
+                MethodReply::Result(result)
             }
         }
     }
 
-    pub(crate) fn resume(&mut self, request: &Request) -> Reply {
+    pub(crate) fn resume(&mut self, request: &ClientRequest) -> MethodReply {
         let id = request.session();
-        let how = self.flags.resume;
-        match how {
-            Resume::Error => return Reply::fault(-32603, "Internal error"),
-            Resume::Pretend => return Reply::Result(json!({})),
+        let mode = self.flags.resume;
+        match mode {
+            ResumeMode::Error => return MethodReply::error(-32603, "Internal error"),
+            ResumeMode::Pretend => return MethodReply::Result(json!({})),
             _ => {}
         }
-        if !self.restore(request, how == Resume::SuccessForMissing) {
-            return Reply::no_session(id);
+        if !self.restore(request, mode == ResumeMode::SuccessForMissing) {
+            return MethodReply::missing_session(id);
         }
         let mut result = json!({});
         self.describe(id, &mut result);
-        Reply::Result(if how == Resume::Null { Value::Null } else { result })
+        MethodReply::Result(if mode == ResumeMode::Null { Value::Null } else { result })
     }
 
-    /// Opens a session again; one that is not there is made up if it may be.
-    fn restore(&mut self, request: &Request, even_missing: bool) -> bool {
+    /// Opens a session again. A missing one is created if `even_missing`.
+    fn restore(&mut self, request: &ClientRequest, even_missing: bool) -> bool {
         let (id, cwd) = (request.session(), request.text("cwd"));
         let mcp_servers = request.params["mcpServers"].clone();
         if let Some(session) = self.sessions.restore(id) {
@@ -82,19 +85,19 @@ impl Agent {
         even_missing
     }
 
-    /// Sends the history again, as it was; `tool_prefix` goes before every tool id.
+    /// Sends the history unchanged, except that `tool_prefix` precedes every tool id.
     fn replay(&mut self, id: &str, tool_prefix: &str) {
         let Some(session) = self.sessions.open(id) else { return };
         for entry in session.history.clone() {
             let mut update = match entry {
-                Entry::User(text) => chunk("user_message_chunk", &text),
-                Entry::Update(update) => update,
-                Entry::Burst { count, size } => {
-                    self.out.burst(id, 1, count, size);
+                HistoryEntry::User(text) => chunk("user_message_chunk", &text),
+                HistoryEntry::Update(update) => update,
+                HistoryEntry::Burst { count, size } => {
+                    self.out.write_burst(id, 1, count, size);
                     continue;
                 }
-                Entry::Huge(size) => {
-                    self.out.huge(id, size);
+                HistoryEntry::Huge(size) => {
+                    self.out.write_huge(id, size);
                     continue;
                 }
             };
@@ -102,13 +105,13 @@ impl Agent {
                 update["toolCallId"] = json!(format!("{tool_prefix}{tool}"));
             }
             let frame = self.update_frame(id, &update);
-            self.out.frame(&frame);
+            self.out.write_frame(&frame);
         }
     }
 
-    /// Adds modes and options to an answer.
+    /// Adds modes and options to a result.
     pub(crate) fn describe(&mut self, id: &str, result: &mut Value) {
-        let nulls = self.flags.on(Switch::Nulls);
+        let nulls = self.flags.has_switch(FlagSwitch::Nulls);
         let Some(session) = self.sessions.open(id) else { return };
         let or_null = |it: Value| if nulls { Value::Null } else { it };
         result["modes"] = or_null(session.modes_json());
@@ -118,7 +121,7 @@ impl Agent {
         }
     }
 
-    pub(crate) fn list(&mut self, request: &Request) -> Reply {
+    pub(crate) fn list(&mut self, request: &ClientRequest) -> MethodReply {
         let (cwd, cursor) = (request.params["cwd"].as_str(), request.params["cursor"].as_str());
         let page = self.flags.page;
         let sessions = self.sessions.list().into_iter();
@@ -131,56 +134,60 @@ impl Agent {
         if let Some(last) = rest.last().filter(|_| more) {
             result["nextCursor"] = json!(last.id);
         }
-        Reply::Result(result)
+        MethodReply::Result(result)
     }
 
-    pub(crate) fn close(&mut self, request: &Request) -> Reply {
+    pub(crate) fn close(&mut self, request: &ClientRequest) -> MethodReply {
         let id = request.session();
-        let Some(session) = self.sessions.open(id) else { return Reply::no_session(id) };
+        let Some(session) = self.sessions.open(id) else { return MethodReply::missing_session(id) };
         session.open = false;
         self.cancel_turns(id);
-        Reply::Result(json!({}))
+        MethodReply::Result(json!({}))
     }
 
-    pub(crate) fn delete(&mut self, request: &Request) -> Reply {
+    pub(crate) fn delete(&mut self, request: &ClientRequest) -> MethodReply {
         let id = request.session();
         self.cancel_turns(id);
-        if self.sessions.delete(id) { Reply::Result(json!({})) } else { Reply::no_session(id) }
+        if self.sessions.delete(id) {
+            MethodReply::Result(json!({}))
+        } else {
+            MethodReply::missing_session(id)
+        }
     }
 
     fn cancel_turns(&mut self, session: &str) {
         while let Some(index) = self.turns.iter().position(|it| it.session == session) {
-            // A death at this moment would only hide the answer to the close itself.
-            let _ = self.end_turn(index, Outcome::Stop("cancelled".to_owned()));
+            // Ending the process here would only hide the response to the close itself.
+            let _ = self.end_turn(index, TurnOutcome::Stop("cancelled".to_owned()));
         }
     }
 
-    pub(crate) fn set_mode(&mut self, request: &Request) -> Reply {
+    pub(crate) fn set_mode(&mut self, request: &ClientRequest) -> MethodReply {
         let (id, mode) = (request.session(), request.text("modeId"));
-        let Some(session) = self.sessions.open(id) else { return Reply::no_session(id) };
+        let Some(session) = self.sessions.open(id) else { return MethodReply::missing_session(id) };
         if session.set_mode(mode) {
-            Reply::Result(json!({}))
+            MethodReply::Result(json!({}))
         } else {
-            Reply::fault(-32602, format!("no such mode: {mode}"))
+            MethodReply::error(-32602, format!("no such mode: {mode}"))
         }
     }
 
-    pub(crate) fn set_config_option(&mut self, request: &Request) -> Reply {
+    pub(crate) fn set_config_option(&mut self, request: &ClientRequest) -> MethodReply {
         self.set_option(request, request.text("configId"), request.text("value"))
     }
 
-    /// No longer in the schema, but half of the real agents serve it.
-    pub(crate) fn set_model(&mut self, request: &Request) -> Reply {
+    /// No longer in the schema, but many real agents serve it.
+    pub(crate) fn set_model(&mut self, request: &ClientRequest) -> MethodReply {
         self.set_option(request, "model", request.text("modelId"))
     }
 
-    fn set_option(&mut self, request: &Request, option: &str, value: &str) -> Reply {
+    fn set_option(&mut self, request: &ClientRequest, option: &str, value: &str) -> MethodReply {
         let id = request.session();
-        let Some(session) = self.sessions.open(id) else { return Reply::no_session(id) };
+        let Some(session) = self.sessions.open(id) else { return MethodReply::missing_session(id) };
         if session.set_option(option, value) {
-            Reply::Result(json!({"configOptions": session.options_json()}))
+            MethodReply::Result(json!({"configOptions": session.options_json()}))
         } else {
-            Reply::fault(-32602, format!("no such option: {option} = {value}"))
+            MethodReply::error(-32602, format!("no such option: {option} = {value}"))
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Sessions and their history: in memory, and on disk if a place was named. Mode and options are
-//! forgotten at every restart, as real agents do.
+//! Sessions and their history: in memory, and on disk if `--state` is given. Mode and options are lost at every restart,
+//! as with real agents.
 
 use std::{
     collections::BTreeMap,
@@ -13,67 +13,67 @@ use std::{
 
 use serde_json::{Value, json};
 
-/// Modes every session offers; the first is the one it starts in.
+/// The modes of every session; the first is the initial one.
 pub(crate) const MODES: &[&str] = &["ask", "auto", "plan"];
 
-/// Options every session offers: id, category, values; the first value is the one it starts with.
+/// The options of every session: id, category, values. The first value is the initial one.
 const OPTIONS: &[(&str, &str, &[&str])] = &[
     ("model", "model", &["fake-fast", "fake-smart"]),
     ("effort", "thought_level", &["low", "high"]),
 ];
 
-pub(crate) struct Session {
+pub(crate) struct FakeSession {
     pub(crate) id: String,
     pub(crate) cwd: String,
     pub(crate) mcp_servers: Value,
     pub(crate) mode: String,
-    /// Closed sessions are known, but must be loaded or resumed before they take a prompt.
+    /// A closed session must be loaded or resumed before it accepts a prompt.
     pub(crate) open: bool,
-    pub(crate) history: Vec<Entry>,
+    pub(crate) history: Vec<HistoryEntry>,
     /// The texts of its prompts, oldest first.
     pub(crate) prompts: Vec<String>,
     options: BTreeMap<&'static str, String>,
     file: Option<File>,
 }
 
-/// What a session remembers, and replays when it is loaded.
+/// An entry of the history, which is replayed on load.
 #[derive(Debug, Clone)]
-pub(crate) enum Entry {
+pub(crate) enum HistoryEntry {
     User(String),
     Update(Value),
     Burst { count: u64, size: usize },
     Huge(usize),
 }
 
-impl Entry {
+impl HistoryEntry {
     fn to_json(&self) -> Value {
         match self {
-            Entry::User(text) => json!({"user": text}),
-            Entry::Update(update) => json!({"update": update}),
-            Entry::Burst { count, size } => json!({"burst": count, "size": size}),
-            Entry::Huge(size) => json!({"huge": size}),
+            HistoryEntry::User(text) => json!({"user": text}),
+            HistoryEntry::Update(update) => json!({"update": update}),
+            HistoryEntry::Burst { count, size } => json!({"burst": count, "size": size}),
+            HistoryEntry::Huge(size) => json!({"huge": size}),
         }
     }
 
-    fn from_json(line: &Value) -> Option<Entry> {
+    fn from_json(line: &Value) -> Option<HistoryEntry> {
         let number = |key: &str| line[key].as_u64();
         let size = |key: &str| number(key).and_then(|it| usize::try_from(it).ok());
         if let Some(text) = line["user"].as_str() {
-            return Some(Entry::User(text.to_owned()));
+            return Some(HistoryEntry::User(text.to_owned()));
         }
         if line["update"].is_object() {
-            return Some(Entry::Update(line["update"].clone()));
+            return Some(HistoryEntry::Update(line["update"].clone()));
         }
         if let Some(count) = number("burst") {
-            return Some(Entry::Burst { count, size: size("size")? });
+            return Some(HistoryEntry::Burst { count, size: size("size")? });
         }
-        size("huge").map(Entry::Huge)
+        size("huge").map(HistoryEntry::Huge)
     }
 }
 
-impl Session {
-    fn new(id: &str, cwd: &str, mcp_servers: Value) -> Session {
-        Session {
+impl FakeSession {
+    fn new(id: &str, cwd: &str, mcp_servers: Value) -> FakeSession {
+        FakeSession {
             id: id.to_owned(),
             cwd: cwd.to_owned(),
             mcp_servers,
@@ -86,16 +86,16 @@ impl Session {
         }
     }
 
-    pub(crate) fn remember(&mut self, entry: Entry) {
+    pub(crate) fn append_entry(&mut self, entry: HistoryEntry) {
         if let Some(file) = &mut self.file {
             let line = format!("{}\n", entry.to_json());
             file.write_all(line.as_bytes()).expect("the state directory takes a line");
         }
-        self.recall(entry);
+        self.restore_entry(entry);
     }
 
-    fn recall(&mut self, entry: Entry) {
-        if let Entry::User(text) = &entry {
+    fn restore_entry(&mut self, entry: HistoryEntry) {
+        if let HistoryEntry::User(text) = &entry {
             self.prompts.push(text.clone());
         }
         self.history.push(entry);
@@ -105,7 +105,7 @@ impl Session {
         self.options.get(id).map_or("", String::as_str)
     }
 
-    /// Whether there is such an option with such a value.
+    /// Returns false if the option or the value is unknown.
     pub(crate) fn set_option(&mut self, id: &str, value: &str) -> bool {
         let known = OPTIONS.iter().find(|(it, _, values)| *it == id && values.contains(&value));
         known.is_some_and(|(id, ..)| self.options.insert(id, value.to_owned()).is_some())
@@ -135,88 +135,90 @@ impl Session {
         OPTIONS.iter().map(one).collect()
     }
 
-    /// How `session/list` shows it.
+    /// The entry in `session/list`.
     pub(crate) fn info_json(&self) -> Value {
         let title = self.prompts.first().map_or(Value::Null, |it| json!(it));
         json!({"sessionId": self.id, "cwd": self.cwd, "title": title})
     }
 }
 
-/// All sessions this process knows or could find.
-pub(crate) struct Sessions {
-    known: BTreeMap<String, Session>,
+/// All sessions of this process and of its state folder.
+pub(crate) struct SessionStore {
+    by_id: BTreeMap<String, FakeSession>,
     dir: Option<PathBuf>,
-    made: u32,
+    created: u32,
 }
 
-impl Sessions {
-    pub(crate) fn new(dir: Option<PathBuf>) -> Sessions {
+impl SessionStore {
+    pub(crate) fn new(dir: Option<PathBuf>) -> SessionStore {
         if let Some(dir) = &dir {
             fs::create_dir_all(dir).expect("the state directory can be made");
         }
-        Sessions { known: BTreeMap::new(), dir, made: 0 }
+        SessionStore { by_id: BTreeMap::new(), dir, created: 0 }
     }
 
-    /// A new session, under this id or one that no other process gives.
-    pub(crate) fn create(&mut self, id: Option<&str>, cwd: &str, mcp: Value) -> &mut Session {
-        self.made += 1;
+    /// Creates a session with this id, or with one that is unique among all processes.
+    pub(crate) fn create(&mut self, id: Option<&str>, cwd: &str, mcp: Value) -> &mut FakeSession {
+        self.created += 1;
         let id = id.map_or_else(|| self.unique_id(), str::to_owned);
-        let mut session = Session::new(&id, cwd, mcp);
+        let mut session = FakeSession::new(&id, cwd, mcp);
         if let Some(path) = self.path(&id) {
             let mut file = File::create(path).expect("the state directory takes a file");
             let head = format!("{}\n", json!({"cwd": cwd}));
             file.write_all(head.as_bytes()).expect("the state directory takes a line");
             session.file = Some(file);
         }
-        self.known.insert(id.clone(), session);
-        self.known.get_mut(&id).expect("it was just put there")
+        self.by_id.insert(id.clone(), session);
+        self.by_id.get_mut(&id).expect("it was just inserted")
     }
 
-    /// A session that takes prompts.
-    pub(crate) fn open(&mut self, id: &str) -> Option<&mut Session> {
-        self.known.get_mut(id).filter(|it| it.open)
+    /// A session that accepts prompts.
+    pub(crate) fn open(&mut self, id: &str) -> Option<&mut FakeSession> {
+        self.by_id.get_mut(id).filter(|it| it.open)
     }
 
-    /// A session that was closed, or that another process left on disk, made open again.
-    pub(crate) fn restore(&mut self, id: &str) -> Option<&mut Session> {
-        if !self.known.contains_key(id) {
+    /// Opens a closed session, or one that another process stored.
+    pub(crate) fn restore(&mut self, id: &str) -> Option<&mut FakeSession> {
+        if !self.by_id.contains_key(id) {
             let session = self.read(id)?;
-            self.known.insert(id.to_owned(), session);
+            self.by_id.insert(id.to_owned(), session);
         }
-        let session = self.known.get_mut(id)?;
+        let session = self.by_id.get_mut(id)?;
         session.open = true;
         Some(session)
     }
 
-    /// Everything there is, by id.
-    pub(crate) fn list(&mut self) -> Vec<&Session> {
+    /// All sessions by id.
+    pub(crate) fn list(&mut self) -> Vec<&FakeSession> {
         let dir = self.dir.iter().filter_map(|it| fs::read_dir(it).ok()).flatten().flatten();
         let names: Vec<_> = dir.map(|it| it.file_name().to_string_lossy().into_owned()).collect();
         for id in names.iter().filter_map(|it| it.strip_suffix(".jsonl")) {
-            if let (false, Some(mut session)) = (self.known.contains_key(id), self.read(id)) {
+            if let (false, Some(mut session)) = (self.by_id.contains_key(id), self.read(id)) {
                 session.open = false;
-                self.known.insert(id.to_owned(), session);
+                self.by_id.insert(id.to_owned(), session);
             }
         }
-        self.known.values().collect()
+        self.by_id.values().collect()
     }
 
     pub(crate) fn delete(&mut self, id: &str) -> bool {
         let on_disk = self.path(id).is_some_and(|it| fs::remove_file(it).is_ok());
-        self.known.remove(id).is_some() || on_disk
+        self.by_id.remove(id).is_some() || on_disk
     }
 
-    fn read(&self, id: &str) -> Option<Session> {
+    fn read(&self, id: &str) -> Option<FakeSession> {
         let path = self.path(id)?;
         let text = fs::read_to_string(&path).ok()?;
         let mut lines = text.lines().filter_map(|it| serde_json::from_str::<Value>(it).ok());
-        let mut session = Session::new(id, lines.next()?["cwd"].as_str()?, json!([]));
-        lines.filter_map(|it| Entry::from_json(&it)).for_each(|it| session.recall(it));
+        let mut session = FakeSession::new(id, lines.next()?["cwd"].as_str()?, json!([]));
+        lines
+            .filter_map(|it| HistoryEntry::from_json(&it))
+            .for_each(|it| session.restore_entry(it));
         session.file = File::options().append(true).open(path).ok();
         Some(session)
     }
 
-    /// `None` without a state directory, and for ids that are no file name of ours.
+    /// `None` without a state folder, and for ids that cannot be file names.
     fn path(&self, id: &str) -> Option<PathBuf> {
         let plain = id.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'-');
         self.dir.as_ref().filter(|_| plain).map(|it| it.join(format!("{id}.jsonl")))
@@ -224,6 +226,6 @@ impl Sessions {
 
     fn unique_id(&self) -> String {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        format!("fake-{:x}-{:x}-{}", process::id(), now.as_micros(), self.made)
+        format!("fake-{:x}-{:x}-{}", process::id(), now.as_micros(), self.created)
     }
 }

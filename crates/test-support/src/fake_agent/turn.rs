@@ -1,5 +1,5 @@
-//! Turns: each is a row of steps that runs until it has to wait. Nothing here blocks, so any
-//! number of sessions can be busy at once in one thread.
+//! Turns: each is a queue of steps that runs until it must wait. Nothing blocks, so one thread serves any number of
+//! sessions.
 
 use std::{
     collections::VecDeque,
@@ -10,266 +10,275 @@ use std::{
 use serde_json::{Value, json};
 
 use super::{
-    agent::Agent,
-    asks::{Ask, Asker, tool_run},
-    flags::{Death, Switch, Usage},
+    agent::FakeAgent,
+    asks::{OutgoingRequest, RequestContext, tool_call_updates},
+    flags::{FlagSwitch, ProcessEnd, UsageMode},
     process,
-    session::Entry,
-    words::{Outcome, Step, chunk},
+    session::HistoryEntry,
+    words::{TurnOutcome, TurnStep, chunk},
 };
 
-/// Updates of a burst between two looks at stdin.
+/// The number of updates of a burst between two reads of stdin.
 const SLICE: u64 = 1024;
 
-pub(crate) struct Turn {
+pub(crate) struct RunningTurn {
     pub(crate) key: u64,
     pub(crate) session: String,
     /// The JSON-RPC id of the prompt.
     pub(crate) id: Value,
     pub(crate) params: Value,
-    /// Which prompt of the session this is, from 1.
+    /// The number of the prompt in its session, from 1.
     pub(crate) number: usize,
-    pub(crate) steps: VecDeque<Step>,
-    pub(crate) outcome: Outcome,
+    pub(crate) steps: VecDeque<TurnStep>,
+    pub(crate) outcome: TurnOutcome,
     pub(crate) answered: bool,
     pub(crate) hangs: bool,
-    /// Asks without an answer yet.
-    pub(crate) asks: usize,
-    pub(crate) wake: Option<Instant>,
+    /// Open requests to the client.
+    pub(crate) open_requests: usize,
+    pub(crate) wake_at: Option<Instant>,
     updates: u64,
 }
 
 #[derive(PartialEq, Eq)]
-enum Run {
-    Over,
-    Waits,
+enum TurnProgress {
+    Ended,
+    Waiting,
     Busy,
 }
 
-impl Turn {
-    pub(crate) fn new(key: u64, session: &str, id: Value, params: Value, number: usize) -> Turn {
-        Turn {
+impl RunningTurn {
+    pub(crate) fn new(
+        key: u64,
+        session: &str,
+        id: Value,
+        params: Value,
+        number: usize,
+    ) -> RunningTurn {
+        RunningTurn {
             key,
             session: session.to_owned(),
             id,
             params,
             number,
             steps: VecDeque::new(),
-            outcome: Outcome::Stop("end_turn".to_owned()),
+            outcome: TurnOutcome::Stop("end_turn".to_owned()),
             answered: false,
             hangs: false,
-            asks: 0,
-            wake: None,
+            open_requests: 0,
+            wake_at: None,
             updates: 0,
         }
     }
 
-    pub(crate) fn asker(&self) -> Asker<'_> {
-        Asker { session: &self.session, prompt: &self.id, number: self.number }
+    pub(crate) fn request_context(&self) -> RequestContext<'_> {
+        RequestContext { session: &self.session, prompt: &self.id, number: self.number }
     }
 }
 
-impl Agent {
-    /// Gives every turn a go; whether one of them could go on at once.
-    pub(crate) fn run_turns(&mut self) -> Result<bool, Death> {
+impl FakeAgent {
+    /// Runs every turn until it waits; returns whether one could continue at once.
+    pub(crate) fn run_turns(&mut self) -> Result<bool, ProcessEnd> {
         let mut busy = false;
         for mut turn in mem::take(&mut self.turns) {
             let run = self.run_turn(&mut turn)?;
-            busy |= run == Run::Busy;
-            if run != Run::Over {
+            busy |= run == TurnProgress::Busy;
+            if run != TurnProgress::Ended {
                 self.turns.push(turn);
             }
         }
         Ok(busy)
     }
 
-    fn run_turn(&mut self, turn: &mut Turn) -> Result<Run, Death> {
+    fn run_turn(&mut self, turn: &mut RunningTurn) -> Result<TurnProgress, ProcessEnd> {
         loop {
-            if turn.wake.is_some_and(|it| Instant::now() < it) || turn.hangs {
-                return Ok(Run::Waits);
+            if turn.wake_at.is_some_and(|it| Instant::now() < it) || turn.hangs {
+                return Ok(TurnProgress::Waiting);
             }
-            let was_asleep = turn.wake.take().is_some();
-            if 0 < turn.asks {
+            let was_asleep = turn.wake_at.take().is_some();
+            if 0 < turn.open_requests {
                 if was_asleep {
-                    self.withdraw_asks(turn);
+                    self.cancel_requests(turn);
                 }
-                return Ok(Run::Waits);
+                return Ok(TurnProgress::Waiting);
             }
             let Some(step) = turn.steps.pop_front() else {
                 if !turn.answered {
-                    self.answer(turn)?;
+                    self.answer_prompt(turn)?;
                 }
-                return Ok(Run::Over);
+                return Ok(TurnProgress::Ended);
             };
-            let is_burst = matches!(step, Step::Burst { .. });
-            self.take_step(turn, step)?;
+            let is_burst = matches!(step, TurnStep::Burst { .. });
+            self.run_step(turn, step)?;
             if 0 < turn.updates && !turn.answered {
-                self.die_at("after-update")?;
+                self.end_at_step("after-update")?;
             }
             if is_burst {
-                return Ok(Run::Busy);
+                return Ok(TurnProgress::Busy);
             }
         }
     }
 
-    fn take_step(&mut self, turn: &mut Turn, step: Step) -> Result<(), Death> {
+    fn run_step(&mut self, turn: &mut RunningTurn, step: TurnStep) -> Result<(), ProcessEnd> {
         match step {
-            Step::Say(text) => self.say(turn, &text),
-            Step::Update(update) => self.update(turn, update),
-            Step::Burst { next, count, size } => self.burst(turn, next, count, size),
-            Step::Slow { next, count, every } => self.slow(turn, next, count, every),
-            Step::Tick { next, count, every } => self.tick(turn, next, count, every),
-            Step::Wait(time) => turn.wake = Some(Instant::now() + time),
-            Step::Tool => {
-                let tool = turn.asker().tool_id(0);
-                for update in tool_run(&tool) {
-                    self.update(turn, update);
+            TurnStep::SendText(text) => self.send_text(turn, &text),
+            TurnStep::Update(update) => self.send_update(turn, update),
+            TurnStep::Burst { next, count, size } => self.send_burst_slice(turn, next, count, size),
+            TurnStep::Slow { next, count, every } => self.send_slow(turn, next, count, every),
+            TurnStep::Tick { next, count, every } => self.send_tick(turn, next, count, every),
+            TurnStep::Wait(time) => turn.wake_at = Some(Instant::now() + time),
+            TurnStep::Tool => {
+                let tool = turn.request_context().tool_id(0);
+                for update in tool_call_updates(&tool) {
+                    self.send_update(turn, update);
                 }
             }
-            Step::Asks(asks, withdraw) => {
+            TurnStep::SendRequests(asks, withdraw) => {
                 for ask in asks {
-                    self.ask(turn, ask);
+                    self.send_request(turn, ask);
                 }
-                turn.wake = withdraw.map(|it| Instant::now() + it);
+                turn.wake_at = withdraw.map(|it| Instant::now() + it);
             }
-            Step::Raw(line) => {
+            TurnStep::Raw(line) => {
                 let line = line.replace("{sid}", &turn.session);
-                self.out.line(line.replace("{id}", &turn.id.to_string()).as_bytes());
+                self.out.write_line(line.replace("{id}", &turn.id.to_string()).as_bytes());
             }
-            Step::Junk => JUNK.iter().for_each(|it| self.out.line(it)),
-            Step::BadUtf8 => self.out.line(b"{\"jsonrpc\":\"2.0\",\"method\":\"_fake/\xff\xfe\"}"),
-            Step::Partial(pause) => {
+            TurnStep::Junk => JUNK.iter().for_each(|it| self.out.write_line(it)),
+            TurnStep::BadUtf8 => {
+                self.out.write_line(b"{\"jsonrpc\":\"2.0\",\"method\":\"_fake/\xff\xfe\"}");
+            }
+            TurnStep::Partial(pause) => {
                 let update =
                     self.update_frame(&turn.session, &chunk("agent_message_chunk", "partial"));
-                self.out.trickle(&update, pause);
+                self.out.write_slowly(&update, pause);
             }
-            Step::Half => self.out.bytes(br#"{"jsonrpc":"2.0","method":"session/upda"#),
-            Step::Huge(size) => {
-                self.out.huge(&turn.session, size);
-                self.remember(turn, Entry::Huge(size));
+            TurnStep::Half => self.out.write_bytes(br#"{"jsonrpc":"2.0","method":"session/upda"#),
+            TurnStep::Huge(size) => {
+                self.out.write_huge(&turn.session, size);
+                self.add_history(turn, HistoryEntry::Huge(size));
             }
-            Step::Notify(method, params) => {
+            TurnStep::Notify(method, params) => {
                 let unnamed = json!({"sessionId": turn.session, "text": "nobody knows this"});
                 let params = if params.is_null() { unnamed } else { params };
-                self.out.frame(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
+                self.out
+                    .write_frame(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
             }
-            Step::Stderr(text) => process::note(&text),
-            Step::StderrFlood(size) => process::flood_stderr(size),
-            Step::Report(what, about) => {
-                let text = self.report(turn, what, &about);
-                self.say(turn, &text);
+            TurnStep::Stderr(text) => process::write_stderr_line(&text),
+            TurnStep::StderrFlood(size) => process::flood_stderr(size),
+            TurnStep::Report(what, about) => {
+                let text = self.report_text(turn, what, &about);
+                self.send_text(turn, &text);
             }
-            Step::SwitchMode(mode) => self.switch_mode(turn, &mode),
-            Step::Spawn => {
-                let text = process::leave_orphan(&self.flags, &[])
+            TurnStep::SwitchMode(mode) => self.switch_mode(turn, &mode),
+            TurnStep::Spawn => {
+                let text = process::start_orphan(&self.flags, &[])
                     .map_or("spawned nothing".to_owned(), |pid| format!("spawned {pid}"));
-                self.say(turn, &text);
+                self.send_text(turn, &text);
             }
-            Step::Hang => turn.hangs = true,
-            Step::Die(death) => return Err(death),
-            Step::Outcome(outcome) => turn.outcome = outcome,
-            Step::Answer => self.answer(turn)?,
+            TurnStep::Hang => turn.hangs = true,
+            TurnStep::Die(death) => return Err(death),
+            TurnStep::Outcome(outcome) => turn.outcome = outcome,
+            TurnStep::Answer => self.answer_prompt(turn)?,
         }
         Ok(())
     }
 
-    fn say(&mut self, turn: &mut Turn, text: &str) {
+    fn send_text(&mut self, turn: &mut RunningTurn, text: &str) {
         let mut update = chunk("agent_message_chunk", text);
-        if self.flags.on(Switch::Nulls) {
+        if self.flags.has_switch(FlagSwitch::Nulls) {
             update["messageId"] = Value::Null;
             update["_meta"] = Value::Null;
         }
-        self.update(turn, update);
+        self.send_update(turn, update);
     }
 
-    /// Sends an update and remembers it for the replay.
-    fn update(&mut self, turn: &mut Turn, update: Value) {
+    /// Sends an update and adds it to the history.
+    fn send_update(&mut self, turn: &mut RunningTurn, update: Value) {
         let frame = self.update_frame(&turn.session, &update);
-        self.out.frame(&frame);
-        self.remember(turn, Entry::Update(update));
+        self.out.write_frame(&frame);
+        self.add_history(turn, HistoryEntry::Update(update));
     }
 
-    fn remember(&mut self, turn: &mut Turn, entry: Entry) {
+    fn add_history(&mut self, turn: &mut RunningTurn, entry: HistoryEntry) {
         turn.updates += 1;
         if let Some(session) = self.sessions.open(&turn.session) {
-            session.remember(entry);
+            session.append_entry(entry);
         }
     }
 
     pub(crate) fn update_frame(&self, session: &str, update: &Value) -> Value {
         let mut params = json!({"sessionId": session, "update": update});
-        if self.flags.on(Switch::Nulls) {
+        if self.flags.has_switch(FlagSwitch::Nulls) {
             params["_meta"] = Value::Null;
         }
         json!({"jsonrpc": "2.0", "method": "session/update", "params": params})
     }
 
-    fn burst(&mut self, turn: &mut Turn, next: u64, count: u64, size: usize) {
-        let slice = if self.flags.dies_at("after-update") { 1 } else { SLICE };
+    fn send_burst_slice(&mut self, turn: &mut RunningTurn, next: u64, count: u64, size: usize) {
+        let slice = if self.flags.should_end_at("after-update") { 1 } else { SLICE };
         let last = count.min(next + slice - 1);
-        self.out.burst(&turn.session, next, last, size);
+        self.out.write_burst(&turn.session, next, last, size);
         turn.updates += 1 + last - next;
         if last < count {
-            turn.steps.push_front(Step::Burst { next: last + 1, count, size });
+            turn.steps.push_front(TurnStep::Burst { next: last + 1, count, size });
         } else {
-            self.remember(turn, Entry::Burst { count, size });
+            self.add_history(turn, HistoryEntry::Burst { count, size });
         }
     }
 
-    fn slow(&mut self, turn: &mut Turn, next: u64, count: u64, every: Duration) {
+    fn send_slow(&mut self, turn: &mut RunningTurn, next: u64, count: u64, every: Duration) {
         if next <= count {
-            self.say(turn, &format!("slow {next} "));
-            turn.wake = Some(Instant::now() + every);
-            turn.steps.push_front(Step::Slow { next: next + 1, count, every });
+            self.send_text(turn, &format!("slow {next} "));
+            turn.wake_at = Some(Instant::now() + every);
+            turn.steps.push_front(TurnStep::Slow { next: next + 1, count, every });
         }
     }
 
-    fn tick(&mut self, turn: &mut Turn, next: u64, count: u64, every: Duration) {
+    fn send_tick(&mut self, turn: &mut RunningTurn, next: u64, count: u64, every: Duration) {
         if next <= count {
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            self.say(turn, &format!("tick {next} {} ", now.as_micros()));
-            turn.wake = Some(Instant::now() + every);
-            turn.steps.push_front(Step::Tick { next: next + 1, count, every });
+            self.send_text(turn, &format!("tick {next} {} ", now.as_micros()));
+            turn.wake_at = Some(Instant::now() + every);
+            turn.steps.push_front(TurnStep::Tick { next: next + 1, count, every });
         }
     }
 
-    fn switch_mode(&mut self, turn: &mut Turn, mode: &str) {
+    fn switch_mode(&mut self, turn: &mut RunningTurn, mode: &str) {
         if let Some(session) = self.sessions.open(&turn.session) {
             session.set_mode(mode);
         }
         let update = json!({"sessionUpdate": "current_mode_update", "currentModeId": mode});
-        self.update(turn, update);
+        self.send_update(turn, update);
     }
 
-    fn ask(&mut self, turn: &mut Turn, ask: Ask) {
+    fn send_request(&mut self, turn: &mut RunningTurn, ask: OutgoingRequest) {
         let id = self.next_id();
-        let (method, params) = ask.request(&turn.asker());
+        let (method, params) = ask.request(&turn.request_context());
         let frame = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-        self.out.frame(&frame);
-        self.asks.insert(id.to_string(), (turn.key, ask));
-        turn.asks += 1;
+        self.out.write_frame(&frame);
+        self.open_requests.insert(id.to_string(), (turn.key, ask));
+        turn.open_requests += 1;
     }
 
-    /// Tells the client that the answers are no longer wanted; they come all the same.
-    fn withdraw_asks(&mut self, turn: &Turn) {
-        for (id, _) in self.asks.iter().filter(|(_, (key, _))| *key == turn.key) {
+    /// Cancels the open requests of a turn; their responses still arrive.
+    fn cancel_requests(&mut self, turn: &RunningTurn) {
+        for (id, _) in self.open_requests.iter().filter(|(_, (key, _))| *key == turn.key) {
             let id: Value = serde_json::from_str(id).expect("it was printed by us");
             let params = json!({"requestId": id});
             let frame = json!({"jsonrpc": "2.0", "method": "$/cancel_request", "params": params});
-            self.out.frame(&frame);
+            self.out.write_frame(&frame);
         }
     }
 
-    /// Answers the prompt as the turn decided; what the turn still has to do comes late.
-    pub(crate) fn answer(&mut self, turn: &mut Turn) -> Result<(), Death> {
+    /// Answers the prompt with the outcome of the turn; remaining steps run afterwards.
+    pub(crate) fn answer_prompt(&mut self, turn: &mut RunningTurn) -> Result<(), ProcessEnd> {
         if mem::replace(&mut turn.answered, true) {
             return Ok(());
         }
-        self.die_at("before-answer")?;
-        let usage = self.usage(turn);
+        self.end_at_step("before-answer")?;
+        let usage = self.turn_usage(turn);
         if let Some(used) = usage {
             let update = json!({"sessionUpdate": "usage_update", "used": used, "size": 100_000});
-            self.update(turn, update);
+            self.send_update(turn, update);
         }
         let result = |reason: &str| {
             let mut result = json!({"stopReason": reason});
@@ -282,28 +291,32 @@ impl Agent {
             json!({"jsonrpc": "2.0", "id": turn.id, "result": result})
         };
         match &turn.outcome {
-            Outcome::Stop(reason) => self.out.frame(&result(reason)),
-            Outcome::StopTwice => (0..2).for_each(|_| self.out.frame(&result("end_turn"))),
-            Outcome::StopWithNullError => {
+            TurnOutcome::Stop(reason) => self.out.write_frame(&result(reason)),
+            TurnOutcome::StopTwice => {
+                (0..2).for_each(|_| self.out.write_frame(&result("end_turn")));
+            }
+            TurnOutcome::StopWithNullError => {
                 let mut frame = result("end_turn");
                 frame["error"] = Value::Null;
-                self.out.frame(&frame);
+                self.out.write_frame(&frame);
             }
-            Outcome::Error(code, message) => self.fault(&turn.id, *code, message, &Value::Null),
+            TurnOutcome::Error(code, message) => {
+                self.send_error(&turn.id, *code, message, &Value::Null);
+            }
         }
         Ok(())
     }
 
-    fn usage(&self, turn: &Turn) -> Option<usize> {
+    fn turn_usage(&self, turn: &RunningTurn) -> Option<usize> {
         match self.flags.usage {
-            Usage::Never => None,
-            Usage::Current => Some(100),
-            Usage::Cumulative => Some(100 * turn.number),
+            UsageMode::Never => None,
+            UsageMode::Current => Some(100),
+            UsageMode::Cumulative => Some(100 * turn.number),
         }
     }
 }
 
-/// Lines that are no JSON, or JSON that is no frame.
+/// Lines that are not JSON, or JSON that is not a frame.
 const JUNK: &[&[u8]] = &[
     b"Loading model weights... done",
     b"\x1b[31mwarning:\x1b[0m something coloured",

@@ -1,5 +1,5 @@
-//! A file that says when this process was alive, and since when it had which session: whoever reads it can
-//! tell whether two agents ever had the same one.
+//! A file that records when this process was alive and when it opened which session, so that a test can detect whether
+//! two agents served one session at the same time.
 
 use std::{fs::File, io::Write as _, path::Path, process, thread, time::Duration};
 
@@ -7,26 +7,26 @@ use rustix::time::{ClockId, clock_gettime};
 
 const PAUSE: Duration = Duration::from_millis(10);
 
-pub(crate) struct Witness {
+pub(crate) struct WitnessFile {
     file: File,
 }
 
-impl Witness {
-    /// From now on the file says that we live. Many processes may share it: a line is written in one go.
-    pub(crate) fn start(path: &Path) -> Witness {
+impl WitnessFile {
+    /// Starts to record. Many processes may share the file, because each line is one write.
+    pub(crate) fn start(path: &Path) -> WitnessFile {
         let file = File::options().create(true).append(true).open(path);
         let file = file.expect("the witness takes lines");
-        let mut witness = Witness { file: file.try_clone().expect("a second handle") };
+        let mut witness = WitnessFile { file: file.try_clone().expect("a second handle") };
         thread::spawn(move || {
             loop {
                 witness.write("alive");
                 thread::sleep(PAUSE);
             }
         });
-        Witness { file }
+        WitnessFile { file }
     }
 
-    pub(crate) fn has(&mut self, session: &str) {
+    pub(crate) fn note_session(&mut self, session: &str) {
         self.write(&format!("has {session}"));
     }
 

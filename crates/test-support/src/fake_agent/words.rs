@@ -1,18 +1,18 @@
-//! The words a prompt can be made of, and how a prompt becomes the steps of a turn.
+//! The words of prompts, and the translation of a prompt into the steps of a turn.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::{
-    asks::{Ask, Command, Form, Then},
-    flags::Death,
+    asks::{ElicitationForm, OutgoingRequest, TerminalAction, TerminalCommand},
+    flags::ProcessEnd,
 };
 
-/// One thing a turn does. What takes time keeps its own place.
+/// A step of a turn. Steps that take time contain their progress.
 #[derive(Debug)]
-pub(crate) enum Step {
-    Say(String),
+pub(crate) enum TurnStep {
+    SendText(String),
     Update(Value),
     Burst {
         next: u64,
@@ -31,15 +31,15 @@ pub(crate) enum Step {
     },
     Wait(Duration),
     Tool,
-    /// So many at once; a time after which they are withdrawn.
-    Asks(Vec<Ask>, Option<Duration>),
+    /// Several requests at once, and the time after which they are withdrawn.
+    SendRequests(Vec<OutgoingRequest>, Option<Duration>),
     Raw(String),
     Junk,
     BadUtf8,
     Partial(Duration),
     Half,
     Huge(usize),
-    /// Method and params; `null` stands for some params.
+    /// Method and params; `null` stands for default params.
     Notify(&'static str, Value),
     Stderr(String),
     StderrFlood(usize),
@@ -47,191 +47,250 @@ pub(crate) enum Step {
     SwitchMode(String),
     Spawn,
     Hang,
-    Die(Death),
-    /// How the turn will be answered.
-    Outcome(Outcome),
-    /// The answer goes out here; what follows is late.
+    Die(ProcessEnd),
+    /// Sets the outcome of the turn.
+    Outcome(TurnOutcome),
+    /// Answers the prompt; the following steps run after the response.
     Answer,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) enum Outcome {
+pub(crate) enum TurnOutcome {
     Stop(String),
     /// A result with `"error":null` beside it.
     StopWithNullError,
-    /// The same answer two times.
+    /// The same response twice.
     StopTwice,
     Error(i64, String),
 }
 
-/// A word, and how it and what follows become steps. What it does stands in the manual.
-pub(crate) struct Word {
+/// A word and its translation into steps. The manual describes its effect.
+pub(crate) struct PromptWord {
     pub(crate) name: &'static str,
-    /// Takes everything up to the end of the line, ` then ` included.
+    /// It takes the rest of the line, including ` then `.
     takes_line: bool,
-    read: Read,
+    parse: ParseWord,
 }
 
-/// `None` when the arguments do not fit: then the line is plain text.
-type Read = fn(&str) -> Option<Vec<Step>>;
+/// Returns `None` if the arguments do not fit: then the line is plain text.
+type ParseWord = fn(&str) -> Option<Vec<TurnStep>>;
 
-const fn word(name: &'static str, read: Read) -> Word {
-    Word { name, takes_line: false, read }
+const fn plain_word(name: &'static str, parse: ParseWord) -> PromptWord {
+    PromptWord { name, takes_line: false, parse }
 }
 
-const fn line(name: &'static str, read: Read) -> Word {
-    Word { name, takes_line: true, read }
+const fn line_word(name: &'static str, parse: ParseWord) -> PromptWord {
+    PromptWord { name, takes_line: true, parse }
 }
 
-pub(crate) const WORDS: &[Word] = &[
-    word("burst", |rest| Some(vec![burst(rest)?])),
-    word("slow", |rest| {
-        let (count, every) = (nth(rest, 0)?, Duration::from_millis(nth(rest, 1)?));
-        Some(vec![Step::Slow { next: 1, count, every }])
+pub(crate) const WORDS: &[PromptWord] = &[
+    plain_word("burst", |rest| Some(vec![burst(rest)?])),
+    plain_word("slow", |rest| {
+        let (count, every) = (parse_nth(rest, 0)?, Duration::from_millis(parse_nth(rest, 1)?));
+        Some(vec![TurnStep::Slow { next: 1, count, every }])
     }),
-    word("tick", |rest| {
-        let (count, every) = (nth(rest, 0)?, Duration::from_millis(nth(rest, 1)?));
-        Some(vec![Step::Tick { next: 1, count, every }])
+    plain_word("tick", |rest| {
+        let (count, every) = (parse_nth(rest, 0)?, Duration::from_millis(parse_nth(rest, 1)?));
+        Some(vec![TurnStep::Tick { next: 1, count, every }])
     }),
-    line("split", |rest| {
+    line_word("split", |rest| {
         let (bytes, text) = rest.split_once(' ')?;
         let bytes = bytes.parse().ok().filter(|it| 0 < *it)?;
         let chars: Vec<char> = text.chars().collect();
-        Some(chars.chunks(bytes).map(|it| Step::Say(it.iter().collect())).collect())
+        Some(chars.chunks(bytes).map(|it| TurnStep::SendText(it.iter().collect())).collect())
     }),
-    word("wait", |rest| Some(vec![Step::Wait(Duration::from_millis(nth(rest, 0)?))])),
-    word("think", |rest| bare(rest, || Step::Update(chunk("agent_thought_chunk", "thinking")))),
-    word("tool", |rest| bare(rest, || Step::Tool)),
-    word("plan", |rest| bare(rest, || Step::Update(plan()))),
-    word("commands", |rest| bare(rest, || Step::Update(commands()))),
-    line("title", |rest| {
-        some(rest, |it| Step::Update(json!({"sessionUpdate": "session_info_update", "title": it})))
+    plain_word("wait", |rest| {
+        Some(vec![TurnStep::Wait(Duration::from_millis(parse_nth(rest, 0)?))])
     }),
-    word("ask", |rest| asks(rest, false, None)),
-    word("ask-stubborn", |rest| asks(rest, true, None)),
-    line("ask-about", |rest| {
-        let ask = |it: &str| Ask::Permission { index: 1, stubborn: false, title: it.to_owned() };
-        some(rest, |it| one_ask(ask(it)))
+    plain_word("think", |rest| {
+        step_without_arguments(rest, || TurnStep::Update(chunk("agent_thought_chunk", "thinking")))
     }),
-    word("ask-withdraw", |rest| asks("", false, Some(Duration::from_millis(nth(rest, 0)?)))),
-    word("elicit", |rest| Some(vec![Step::Asks(vec![Ask::Elicit(Form::parse(rest)?)], None)])),
-    word("fs-read", |rest| {
+    plain_word("tool", |rest| step_without_arguments(rest, || TurnStep::Tool)),
+    plain_word("plan", |rest| step_without_arguments(rest, || TurnStep::Update(plan()))),
+    plain_word("commands", |rest| step_without_arguments(rest, || TurnStep::Update(commands()))),
+    line_word("title", |rest| {
+        step_with_arguments(rest, |it| {
+            TurnStep::Update(json!({"sessionUpdate": "session_info_update", "title": it}))
+        })
+    }),
+    plain_word("ask", |rest| permission_requests(rest, false, None)),
+    plain_word("ask-stubborn", |rest| permission_requests(rest, true, None)),
+    line_word("ask-about", |rest| {
+        let ask = |it: &str| OutgoingRequest::Permission {
+            index: 1,
+            stubborn: false,
+            title: it.to_owned(),
+        };
+        step_with_arguments(rest, |it| one_request(ask(it)))
+    }),
+    plain_word("ask-withdraw", |rest| {
+        permission_requests("", false, Some(Duration::from_millis(parse_nth(rest, 0)?)))
+    }),
+    plain_word("elicit", |rest| {
+        Some(vec![TurnStep::SendRequests(
+            vec![OutgoingRequest::Elicit(ElicitationForm::parse(rest)?)],
+            None,
+        )])
+    }),
+    plain_word("fs-read", |rest| {
         let mut parts = rest.split_whitespace();
         let path = parts.next()?.to_owned();
         let mut number = || parts.next().map(str::parse).transpose().ok();
-        Some(vec![one_ask(Ask::FsRead { path, line: number()?, limit: number()? })])
+        Some(vec![one_request(OutgoingRequest::FsRead { path, line: number()?, limit: number()? })])
     }),
-    line("fs-write", |rest| {
+    line_word("fs-write", |rest| {
         let (path, text) = rest.split_once(' ')?;
-        Some(vec![one_ask(Ask::FsWrite(path.to_owned(), text.to_owned()))])
+        Some(vec![one_request(OutgoingRequest::FsWrite(path.to_owned(), text.to_owned()))])
     }),
-    line("terminal", |rest| terminal(rest, None, Then::Wait)),
-    line("terminal-limit", |rest| {
+    line_word("terminal", |rest| terminal(rest, None, TerminalAction::Wait)),
+    line_word("terminal-limit", |rest| {
         let (limit, rest) = rest.split_once(' ')?;
-        terminal(rest, Some(limit.parse().ok()?), Then::Wait)
+        terminal(rest, Some(limit.parse().ok()?), TerminalAction::Wait)
     }),
-    line("terminal-line", |rest| {
+    line_word("terminal-line", |rest| {
         let (args, limit) = (Vec::new(), None);
-        some(rest, |it| {
-            one_ask(Ask::TerminalCreate(Command { program: it.into(), args, limit }, Then::Wait))
+        step_with_arguments(rest, |it| {
+            one_request(OutgoingRequest::TerminalCreate(
+                TerminalCommand { program: it.into(), args, limit },
+                TerminalAction::Wait,
+            ))
         })
     }),
-    line("terminal-kill", |rest| terminal(rest, None, Then::Kill)),
-    line("terminal-leave", |rest| terminal(rest, None, Then::Leave)),
-    word("terminal-look", |rest| some(rest, |it| one_ask(Ask::TerminalLook(it.to_owned())))),
-    word("unknown-request", |rest| bare(rest, || one_ask(Ask::Unknown))),
-    word("unknown-update", |rest| bare(rest, || Step::Update(unknown_update()))),
-    word("unknown-notification", |rest| {
-        let both = ["_fake/notice", "fake/notice"].map(|it| Step::Notify(it, Value::Null));
+    line_word("terminal-kill", |rest| terminal(rest, None, TerminalAction::Kill)),
+    line_word("terminal-leave", |rest| terminal(rest, None, TerminalAction::Leave)),
+    plain_word("terminal-look", |rest| {
+        step_with_arguments(rest, |it| one_request(OutgoingRequest::TerminalLook(it.to_owned())))
+    }),
+    plain_word("unknown-request", |rest| {
+        step_without_arguments(rest, || one_request(OutgoingRequest::Unknown))
+    }),
+    plain_word("unknown-update", |rest| {
+        step_without_arguments(rest, || TurnStep::Update(unknown_update()))
+    }),
+    plain_word("unknown-notification", |rest| {
+        let both = ["_fake/notice", "fake/notice"].map(|it| TurnStep::Notify(it, Value::Null));
         rest.is_empty().then(|| both.into())
     }),
-    line("raw", |rest| some(rest, |it| Step::Raw(it.to_owned()))),
-    word("junk", |rest| bare(rest, || Step::Junk)),
-    word("partial", |rest| Some(vec![Step::Partial(Duration::from_millis(optional(rest, 0, 0)?))])),
-    word("half", |rest| bare(rest, || Step::Half)),
-    word("bad-utf8", |rest| bare(rest, || Step::BadUtf8)),
-    word("huge", |rest| Some(vec![Step::Huge(nth(rest, 0)?)])),
-    word("answer", |rest| bare(rest, || Step::Answer)),
-    word("late", |rest| Some(vec![Step::Answer, burst(rest)?])),
-    word("two-turns", |rest| {
-        let second = Step::Say("a second turn that nobody asked for".to_owned());
-        rest.is_empty().then(|| vec![Step::Say("the first turn".to_owned()), Step::Answer, second])
+    line_word("raw", |rest| step_with_arguments(rest, |it| TurnStep::Raw(it.to_owned()))),
+    plain_word("junk", |rest| step_without_arguments(rest, || TurnStep::Junk)),
+    plain_word("partial", |rest| {
+        Some(vec![TurnStep::Partial(Duration::from_millis(parse_optional(rest, 0, 0)?))])
     }),
-    word("hang", |rest| bare(rest, || Step::Hang)),
-    word("die", |rest| {
-        let death = if rest.is_empty() { Some(Death::Exit(1)) } else { Death::parse(rest) };
-        Some(vec![Step::Die(death?)])
+    plain_word("half", |rest| step_without_arguments(rest, || TurnStep::Half)),
+    plain_word("bad-utf8", |rest| step_without_arguments(rest, || TurnStep::BadUtf8)),
+    plain_word("huge", |rest| Some(vec![TurnStep::Huge(parse_nth(rest, 0)?)])),
+    plain_word("answer", |rest| step_without_arguments(rest, || TurnStep::Answer)),
+    plain_word("late", |rest| Some(vec![TurnStep::Answer, burst(rest)?])),
+    plain_word("two-turns", |rest| {
+        let second = TurnStep::SendText("a second turn that nobody asked for".to_owned());
+        rest.is_empty().then(|| {
+            vec![TurnStep::SendText("the first turn".to_owned()), TurnStep::Answer, second]
+        })
     }),
-    line("stderr", |rest| some(rest, |it| Step::Stderr(it.to_owned()))),
-    word("stderr-flood", |rest| Some(vec![Step::StderrFlood(nth(rest, 0)?)])),
-    line("error", |rest| {
+    plain_word("hang", |rest| step_without_arguments(rest, || TurnStep::Hang)),
+    plain_word("die", |rest| {
+        let death =
+            if rest.is_empty() { Some(ProcessEnd::Exit(1)) } else { ProcessEnd::parse(rest) };
+        Some(vec![TurnStep::Die(death?)])
+    }),
+    line_word("stderr", |rest| step_with_arguments(rest, |it| TurnStep::Stderr(it.to_owned()))),
+    plain_word("stderr-flood", |rest| Some(vec![TurnStep::StderrFlood(parse_nth(rest, 0)?)])),
+    line_word("error", |rest| {
         let (code, text) = rest.split_once(' ').unwrap_or((rest, "failed as told"));
-        Some(vec![Step::Outcome(Outcome::Error(code.parse().ok()?, text.to_owned()))])
+        Some(vec![TurnStep::Outcome(TurnOutcome::Error(code.parse().ok()?, text.to_owned()))])
     }),
-    word("error-null", |rest| bare(rest, || Step::Outcome(Outcome::StopWithNullError))),
-    word("answer-twice", |rest| bare(rest, || Step::Outcome(Outcome::StopTwice))),
-    word("stop", |rest| {
+    plain_word("error-null", |rest| {
+        step_without_arguments(rest, || TurnStep::Outcome(TurnOutcome::StopWithNullError))
+    }),
+    plain_word("answer-twice", |rest| {
+        step_without_arguments(rest, || TurnStep::Outcome(TurnOutcome::StopTwice))
+    }),
+    plain_word("stop", |rest| {
         let plain = !rest.is_empty() && !rest.contains(' ');
-        plain.then(|| vec![Step::Outcome(Outcome::Stop(rest.to_owned()))])
+        plain.then(|| vec![TurnStep::Outcome(TurnOutcome::Stop(rest.to_owned()))])
     }),
-    word("count", |rest| bare(rest, || Step::Report("count", String::new()))),
-    word("history", |rest| bare(rest, || Step::Report("history", String::new()))),
-    word("mode", |rest| {
+    plain_word("count", |rest| {
+        step_without_arguments(rest, || TurnStep::Report("count", String::new()))
+    }),
+    plain_word("history", |rest| {
+        step_without_arguments(rest, || TurnStep::Report("history", String::new()))
+    }),
+    plain_word("mode", |rest| {
         Some(vec![match rest {
-            "" => Step::Report("mode", String::new()),
-            mode => Step::SwitchMode(super::session::MODES.contains(&mode).then(|| mode.into())?),
+            "" => TurnStep::Report("mode", String::new()),
+            mode => {
+                TurnStep::SwitchMode(super::session::MODES.contains(&mode).then(|| mode.into())?)
+            }
         }])
     }),
-    word("model", |rest| bare(rest, || Step::Report("model", String::new()))),
-    word("effort", |rest| bare(rest, || Step::Report("effort", String::new()))),
-    word("env", |rest| some(rest, |it| Step::Report("env", it.to_owned()))),
-    word("cwd", |rest| bare(rest, || Step::Report("cwd", String::new()))),
-    word("pid", |rest| bare(rest, || Step::Report("pid", String::new()))),
-    word("caps", |rest| bare(rest, || Step::Report("caps", String::new()))),
-    word("mcp", |rest| bare(rest, || Step::Report("mcp", String::new()))),
-    word("params", |rest| bare(rest, || Step::Report("params", String::new()))),
-    word("complaints", |rest| bare(rest, || Step::Report("complaints", String::new()))),
-    word("spawn", |rest| bare(rest, || Step::Spawn)),
+    plain_word("model", |rest| {
+        step_without_arguments(rest, || TurnStep::Report("model", String::new()))
+    }),
+    plain_word("effort", |rest| {
+        step_without_arguments(rest, || TurnStep::Report("effort", String::new()))
+    }),
+    plain_word("env", |rest| {
+        step_with_arguments(rest, |it| TurnStep::Report("env", it.to_owned()))
+    }),
+    plain_word("cwd", |rest| {
+        step_without_arguments(rest, || TurnStep::Report("cwd", String::new()))
+    }),
+    plain_word("pid", |rest| {
+        step_without_arguments(rest, || TurnStep::Report("pid", String::new()))
+    }),
+    plain_word("caps", |rest| {
+        step_without_arguments(rest, || TurnStep::Report("caps", String::new()))
+    }),
+    plain_word("mcp", |rest| {
+        step_without_arguments(rest, || TurnStep::Report("mcp", String::new()))
+    }),
+    plain_word("params", |rest| {
+        step_without_arguments(rest, || TurnStep::Report("params", String::new()))
+    }),
+    plain_word("complaints", |rest| {
+        step_without_arguments(rest, || TurnStep::Report("complaints", String::new()))
+    }),
+    plain_word("spawn", |rest| step_without_arguments(rest, || TurnStep::Spawn)),
 ];
 
-/// The steps of a prompt. Lines without a word of ours are said back.
-pub(crate) fn script(prompt: &str) -> Vec<Step> {
+/// The steps of a prompt. Lines without a known word are echoed.
+pub(crate) fn parse_prompt(prompt: &str) -> Vec<TurnStep> {
     let mut steps = Vec::new();
     let mut plain: Vec<&str> = Vec::new();
     for line in prompt.lines() {
-        match script_line(line.trim()) {
+        match parse_line(line.trim()) {
             Some(more) => {
-                say_back(&mut plain, &mut steps);
+                echo_lines(&mut plain, &mut steps);
                 steps.extend(more);
             }
             None => plain.push(line),
         }
     }
-    say_back(&mut plain, &mut steps);
+    echo_lines(&mut plain, &mut steps);
     steps
 }
 
-fn say_back(plain: &mut Vec<&str>, steps: &mut Vec<Step>) {
+fn echo_lines(plain: &mut Vec<&str>, steps: &mut Vec<TurnStep>) {
     if !plain.is_empty() {
-        steps.push(Step::Say(format!("you said: {}", plain.join("\n"))));
+        steps.push(TurnStep::SendText(format!("you said: {}", plain.join("\n"))));
         plain.clear();
     }
 }
 
-/// All of a line, or none of it.
-fn script_line(line: &str) -> Option<Vec<Step>> {
+/// The steps of a whole line, or `None`.
+fn parse_line(line: &str) -> Option<Vec<TurnStep>> {
     let (name, rest) = line.split_once(' ').unwrap_or((line, ""));
     let word = WORDS.iter().find(|it| it.name == name)?;
     if word.takes_line {
-        return (word.read)(rest.trim());
+        return (word.parse)(rest.trim());
     }
     let (rest, next) = match line.split_once(" then ") {
         Some((first, next)) => (first.strip_prefix(name).unwrap_or(""), Some(next)),
         None => (rest, None),
     };
-    let mut steps = (word.read)(rest.trim())?;
+    let mut steps = (word.parse)(rest.trim())?;
     if let Some(next) = next {
-        steps.extend(script_line(next.trim())?);
+        steps.extend(parse_line(next.trim())?);
     }
     Some(steps)
 }
@@ -258,41 +317,52 @@ fn unknown_update() -> Value {
     })
 }
 
-fn one_ask(ask: Ask) -> Step {
-    Step::Asks(vec![ask], None)
+fn one_request(ask: OutgoingRequest) -> TurnStep {
+    TurnStep::SendRequests(vec![ask], None)
 }
 
-fn terminal(rest: &str, limit: Option<u64>, then: Then) -> Option<Vec<Step>> {
+fn terminal(rest: &str, limit: Option<u64>, then: TerminalAction) -> Option<Vec<TurnStep>> {
     let mut words = rest.split_whitespace().map(str::to_owned);
     let (program, args) = (words.next()?, words.collect());
-    Some(vec![one_ask(Ask::TerminalCreate(Command { program, args, limit }, then))])
+    Some(vec![one_request(OutgoingRequest::TerminalCreate(
+        TerminalCommand { program, args, limit },
+        then,
+    ))])
 }
 
-fn asks(rest: &str, stubborn: bool, withdraw: Option<Duration>) -> Option<Vec<Step>> {
-    let count: u32 = optional(rest, 0, 1)?;
+fn permission_requests(
+    rest: &str,
+    stubborn: bool,
+    withdraw: Option<Duration>,
+) -> Option<Vec<TurnStep>> {
+    let count: u32 = parse_optional(rest, 0, 1)?;
     let title = "touch a file".to_owned();
-    let asks = (1..=count).map(|index| Ask::Permission { index, stubborn, title: title.clone() });
-    Some(vec![Step::Asks(asks.collect(), withdraw)])
+    let asks = (1..=count).map(|index| OutgoingRequest::Permission {
+        index,
+        stubborn,
+        title: title.clone(),
+    });
+    Some(vec![TurnStep::SendRequests(asks.collect(), withdraw)])
 }
 
-fn burst(rest: &str) -> Option<Step> {
-    Some(Step::Burst { next: 1, count: nth(rest, 0)?, size: optional(rest, 1, 0)? })
+fn burst(rest: &str) -> Option<TurnStep> {
+    Some(TurnStep::Burst { next: 1, count: parse_nth(rest, 0)?, size: parse_optional(rest, 1, 0)? })
 }
 
-/// One step for a word that takes nothing.
-fn bare(rest: &str, step: impl FnOnce() -> Step) -> Option<Vec<Step>> {
+/// One step for a word without arguments.
+fn step_without_arguments(rest: &str, step: impl FnOnce() -> TurnStep) -> Option<Vec<TurnStep>> {
     rest.is_empty().then(|| vec![step()])
 }
 
-/// One step for a word that takes something.
-fn some(rest: &str, step: impl FnOnce(&str) -> Step) -> Option<Vec<Step>> {
+/// One step for a word with arguments.
+fn step_with_arguments(rest: &str, step: impl FnOnce(&str) -> TurnStep) -> Option<Vec<TurnStep>> {
     (!rest.is_empty()).then(|| vec![step(rest)])
 }
 
-fn nth<T: std::str::FromStr>(rest: &str, index: usize) -> Option<T> {
+fn parse_nth<T: std::str::FromStr>(rest: &str, index: usize) -> Option<T> {
     rest.split_whitespace().nth(index)?.parse().ok()
 }
 
-fn optional<T: std::str::FromStr>(rest: &str, index: usize, default: T) -> Option<T> {
+fn parse_optional<T: std::str::FromStr>(rest: &str, index: usize, default: T) -> Option<T> {
     rest.split_whitespace().nth(index).map_or(Some(default), |it| it.parse().ok())
 }

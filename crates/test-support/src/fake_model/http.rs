@@ -1,4 +1,4 @@
-//! As much of HTTP/1.1 as model clients use: whole requests in, JSON or a stream of events out.
+//! The subset of HTTP/1.1 that model clients use: complete requests in, JSON or server-sent events out.
 
 use std::{
     io,
@@ -21,7 +21,7 @@ pub(crate) struct HttpRequest {
 }
 
 impl HttpRequest {
-    /// The next request of a connection; `None` when the client is done.
+    /// Reads the next request of a connection; `None` at its end.
     pub(crate) fn read(stream: &mut BufReader<TcpStream>) -> io::Result<Option<HttpRequest>> {
         let mut head = stream.take(HEAD_BYTES_MAX);
         let mut line = String::new();
@@ -76,7 +76,7 @@ impl HttpRequest {
     }
 }
 
-/// Reads one chunk; whether more follow.
+/// Reads one chunk; returns whether more follow.
 fn read_chunk(stream: &mut BufReader<TcpStream>, body: &mut Vec<u8>) -> io::Result<bool> {
     let mut line = String::new();
     stream.take(HEAD_BYTES_MAX).read_line(&mut line)?;
@@ -91,7 +91,7 @@ fn read_chunk(stream: &mut BufReader<TcpStream>, body: &mut Vec<u8>) -> io::Resu
     Ok(0 < size)
 }
 
-/// Sends a whole answer; `header` is a line of the head besides the usual ones, or empty.
+/// Sends a complete response; `header` is an additional header line, or empty.
 pub(crate) fn send_json(
     stream: &mut TcpStream,
     status: u16,
@@ -109,22 +109,22 @@ pub(crate) fn send_json(
     stream.write_all(&[head.as_bytes(), body.as_bytes()].concat())
 }
 
-/// Sends a head and nothing after it.
+/// Sends a response without a body.
 pub(crate) fn send_head(stream: &mut TcpStream) -> io::Result<()> {
     stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
 }
 
-/// A stream of server-sent events, one chunk each.
-pub(crate) struct Events<'a> {
+/// A stream of server-sent events, one HTTP chunk each.
+pub(crate) struct EventStream<'a> {
     stream: &'a mut TcpStream,
 }
 
-impl<'a> Events<'a> {
-    pub(crate) fn start(stream: &'a mut TcpStream) -> io::Result<Events<'a>> {
+impl<'a> EventStream<'a> {
+    pub(crate) fn start(stream: &'a mut TcpStream) -> io::Result<EventStream<'a>> {
         let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\
             cache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n";
         stream.write_all(head.as_bytes())?;
-        Ok(Events { stream })
+        Ok(EventStream { stream })
     }
 
     pub(crate) fn data(&mut self, data: &str) -> io::Result<()> {

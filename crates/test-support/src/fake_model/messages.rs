@@ -1,21 +1,21 @@
-//! Anthropic Messages.
+//! The Anthropic Messages API.
 
 use std::io;
 
 use serde_json::{Value, json};
 
 use super::{
-    dialect::{Asked, CACHED_TOKENS, Dialect, PROMPT_TOKENS, halves},
-    problem::Problem,
-    reply::Reply,
-    script::Script,
-    talk::{Talk, Tool, text_of},
+    dialect::{CACHED_TOKENS, Dialect, DialectRequest, PROMPT_TOKENS, split_in_half},
+    model_request::{ModelRequest, OfferedTool, text_of},
+    provider_error::ProviderError,
+    reply::StreamedReply,
+    script::ReplyScript,
 };
 
 pub(crate) const DIALECT: Dialect = Dialect {
     name: "messages",
     serves: |path| path.ends_with("/messages"),
-    streams: |asked| asked.body["stream"] == true,
+    streams: |request| request.body["stream"] == true,
     read,
     whole,
     stream,
@@ -26,37 +26,37 @@ pub(crate) const DIALECT: Dialect = Dialect {
     },
 };
 
-fn read(body: &Value) -> Talk {
-    let mut talk = Talk::default();
+fn read(body: &Value) -> ModelRequest {
+    let mut model_request = ModelRequest::default();
     for message in body["messages"].as_array().into_iter().flatten() {
         if message["role"] == "user" {
-            read_user(&message["content"], &mut talk);
+            read_user(&message["content"], &mut model_request);
         }
     }
     for tool in body["tools"].as_array().into_iter().flatten() {
         if let Some(name) = tool["name"].as_str() {
-            talk.tools.push(Tool::function(name, &tool["input_schema"]));
+            model_request.tools.push(OfferedTool::function(name, &tool["input_schema"]));
         }
     }
     let format = body["output_config"].get("format").or(body.get("output_format"));
-    talk.schema = format.and_then(|it| it.get("schema")).cloned();
-    talk
+    model_request.schema = format.and_then(|it| it.get("schema")).cloned();
+    model_request
 }
 
-/// What tools answered and what the user typed share a message: clients merge neighbours.
-fn read_user(content: &Value, talk: &mut Talk) {
+/// A message can contain tool results and user text, because clients merge adjacent messages.
+fn read_user(content: &Value, model_request: &mut ModelRequest) {
     let blocks = content.as_array().map_or(&[][..], Vec::as_slice);
     let mut answers = blocks.iter().filter(|it| it["type"] == "tool_result");
     if let Some(last) = answers.next_back() {
-        talk.add_tool_answer(text_of(&last["content"]));
+        model_request.add_tool_answer(text_of(&last["content"]));
     }
-    // Claude Code says this itself when a turn was cancelled.
+    // Claude Code adds this text itself when a turn was cancelled.
     let is_typed = |it: &&str| !it.starts_with("[Request interrupted by user");
     let texts = blocks.iter().filter_map(|it| it["text"].as_str()).chain(content.as_str());
-    talk.add_user(&texts.filter(is_typed).collect::<Vec<_>>().join("\n"));
+    model_request.add_user(&texts.filter(is_typed).collect::<Vec<_>>().join("\n"));
 }
 
-fn whole(asked: &Asked<'_>, script: &Script) -> Value {
+fn whole(request: &DialectRequest<'_>, script: &ReplyScript) -> Value {
     let mut content = Vec::new();
     if !script.thoughts.is_empty() {
         let thinking = script.thoughts.concat();
@@ -64,18 +64,22 @@ fn whole(asked: &Asked<'_>, script: &Script) -> Value {
     }
     content.push(json!({"type": "text", "text": script.chunks.concat()}));
     for (index, call) in script.calls.iter().enumerate() {
-        let mut block = tool_use(asked, index, &call.name);
+        let mut block = tool_use(request, index, &call.name);
         block["input"] = call.arguments.clone();
         content.push(block);
     }
-    let mut message = message(asked, script.chunks.len());
+    let mut message = message(request, script.chunks.len());
     message["content"] = json!(content);
     message["stop_reason"] = json!(stop_reason(script));
     message
 }
 
-fn stream(asked: &Asked<'_>, script: &Script, reply: &mut Reply<'_>) -> io::Result<()> {
-    reply.event(&json!({"type": "message_start", "message": message(asked, 1)}))?;
+fn stream(
+    request: &DialectRequest<'_>,
+    script: &ReplyScript,
+    reply: &mut StreamedReply<'_>,
+) -> io::Result<()> {
+    reply.event(&json!({"type": "message_start", "message": message(request, 1)}))?;
     let mut index = 0;
     if !script.thoughts.is_empty() {
         let block = json!({"type": "thinking", "thinking": "", "signature": ""});
@@ -90,12 +94,13 @@ fn stream(asked: &Asked<'_>, script: &Script, reply: &mut Reply<'_>) -> io::Resu
     }
     reply.event(&start(index, &json!({"type": "text", "text": ""})))?;
     reply.event(&json!({"type": "ping"}))?;
-    reply.say(script, |chunk| delta(index, &json!({"type": "text_delta", "text": chunk})))?;
+    reply
+        .send_chunks(script, |chunk| delta(index, &json!({"type": "text_delta", "text": chunk})))?;
     reply.event(&stop(index))?;
     for (number, call) in script.calls.iter().enumerate() {
         index += 1;
-        reply.event(&start(index, &tool_use(asked, number, &call.name)))?;
-        for piece in halves(&call.arguments.to_string()) {
+        reply.event(&start(index, &tool_use(request, number, &call.name)))?;
+        for piece in split_in_half(&call.arguments.to_string()) {
             let piece = json!({"type": "input_json_delta", "partial_json": piece});
             reply.event(&delta(index, &piece))?;
         }
@@ -107,19 +112,19 @@ fn stream(asked: &Asked<'_>, script: &Script, reply: &mut Reply<'_>) -> io::Resu
     reply.event(&json!({"type": "message_stop"}))
 }
 
-fn error(asked: &Asked<'_>, problem: &Problem) -> Value {
-    let error = json!({"type": problem.kind, "message": problem.message});
-    json!({"type": "error", "error": error, "request_id": format!("req_{}", asked.id)})
+fn error(request: &DialectRequest<'_>, provider_error: &ProviderError) -> Value {
+    let error = json!({"type": provider_error.kind, "message": provider_error.message});
+    json!({"type": "error", "error": error, "request_id": format!("req_{}", request.id)})
 }
 
-/// Base64, as real ones are.
+/// Base64, like real signatures.
 const SIGNATURE: &str = "ZmFrZQ==";
 
-/// A message that has only begun.
-fn message(asked: &Asked<'_>, output_tokens: usize) -> Value {
+/// A message without content.
+fn message(request: &DialectRequest<'_>, output_tokens: usize) -> Value {
     json!({
-        "id": format!("msg_{}", asked.id), "type": "message", "role": "assistant",
-        "model": asked.model(), "content": [], "stop_reason": null, "stop_sequence": null,
+        "id": format!("msg_{}", request.id), "type": "message", "role": "assistant",
+        "model": request.model(), "content": [], "stop_reason": null, "stop_sequence": null,
         "usage": {
             "input_tokens": PROMPT_TOKENS, "cache_creation_input_tokens": 0,
             "cache_read_input_tokens": CACHED_TOKENS, "output_tokens": output_tokens,
@@ -127,12 +132,12 @@ fn message(asked: &Asked<'_>, output_tokens: usize) -> Value {
     })
 }
 
-fn tool_use(asked: &Asked<'_>, number: usize, name: &str) -> Value {
-    let id = format!("toolu_{}-{number}", asked.id);
+fn tool_use(request: &DialectRequest<'_>, number: usize, name: &str) -> Value {
+    let id = format!("toolu_{}-{number}", request.id);
     json!({"type": "tool_use", "id": id, "name": name, "input": {}})
 }
 
-fn stop_reason(script: &Script) -> &'static str {
+fn stop_reason(script: &ReplyScript) -> &'static str {
     if script.calls.is_empty() { "end_turn" } else { "tool_use" }
 }
 

@@ -1,4 +1,4 @@
-//! The lists of models, each API's own.
+//! The lists of models, in the format of each API.
 
 use serde_json::{Value, json};
 
@@ -6,24 +6,24 @@ use super::{dialect::CREATED, http::HttpRequest};
 
 const MODELS: [&str; 2] = ["fake-model", "fake-model-mini"];
 
-/// How a provider describes a model, and how it lists several.
-struct Shape {
+/// How a provider formats a model and a list of models.
+struct ListFormat {
     one: fn(id: &str) -> Value,
     list: fn(Vec<Value>) -> Value,
 }
 
-const OPENAI: Shape = Shape {
+const OPENAI: ListFormat = ListFormat {
     one: |id| {
         json!({
             "id": id, "object": "model", "created": CREATED, "owned_by": "fake",
             "context_length": 200_000, "max_tokens": 8192,
         })
     },
-    // codex asks here too and reads `models`, which it may find empty but not absent.
+    // codex also uses this endpoint and reads `models`, which may be empty but not absent.
     list: |models| json!({"object": "list", "data": models, "models": []}),
 };
 
-const ANTHROPIC: Shape = Shape {
+const ANTHROPIC: ListFormat = ListFormat {
     one: |id| {
         json!({
             "type": "model", "id": id, "display_name": id, "created_at": "2026-01-01T00:00:00Z",
@@ -35,7 +35,7 @@ const ANTHROPIC: Shape = Shape {
     },
 };
 
-const GEMINI: Shape = Shape {
+const GEMINI: ListFormat = ListFormat {
     one: |id| {
         json!({
             "name": format!("models/{id}"), "displayName": id, "inputTokenLimit": 200_000,
@@ -46,19 +46,19 @@ const GEMINI: Shape = Shape {
     list: |models| json!({"models": models}),
 };
 
-/// The answer to `GET …/models` or `GET …/models/ID`; `None` if it is neither.
+/// The response to `GET …/models` or `GET …/models/ID`; `None` for other requests.
 pub(crate) fn models(request: &HttpRequest) -> Option<Value> {
     let path = request.path.trim_end_matches('/');
-    let shape = shape_of(request);
+    let format = list_format_of(request);
     if path.ends_with("/models") {
-        return Some((shape.list)(MODELS.iter().map(|it| (shape.one)(it)).collect()));
+        return Some((format.list)(MODELS.iter().map(|it| (format.one)(it)).collect()));
     }
     let (head, id) = path.rsplit_once('/')?;
-    (request.method == "GET" && head.ends_with("/models")).then(|| (shape.one)(id))
+    (request.method == "GET" && head.ends_with("/models")).then(|| (format.one)(id))
 }
 
-/// Told by what only the clients of one provider send.
-fn shape_of(request: &HttpRequest) -> Shape {
+/// Recognizes the provider by headers and paths that only its clients use.
+fn list_format_of(request: &HttpRequest) -> ListFormat {
     if request.path.contains("/v1beta") || request.header("x-goog-api-key").is_some() {
         return GEMINI;
     }

@@ -1,4 +1,4 @@
-//! Sends an answer piece by piece at the script's pace, hangs or drops it if it says so.
+//! Sends a response piece by piece at the script's pace; hangs or drops the connection if the script demands it.
 
 use std::{
     io,
@@ -11,28 +11,28 @@ use std::{
 use serde_json::Value;
 
 use super::{
-    http::{Events, send_json},
-    script::{Ending, Script},
+    http::{EventStream, send_json},
+    script::{ReplyEnding, ReplyScript},
 };
 
-/// How long a hanging answer keeps its connection.
-const HANG: Duration = Duration::from_mins(1);
+/// How long a hanging response keeps its connection.
+const HANG_TIME: Duration = Duration::from_mins(1);
 
-/// How often a pause looks whether the server stops or the client is gone.
-const LOOK: Duration = Duration::from_millis(50);
+/// How often a pause checks whether the server stops or the client is gone.
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// One answer on its way to the client.
-pub(crate) struct Reply<'a> {
-    events: Events<'a>,
+/// A response that is being sent.
+pub(crate) struct StreamedReply<'a> {
+    events: EventStream<'a>,
     stopping: &'a AtomicBool,
 }
 
-impl<'a> Reply<'a> {
+impl<'a> StreamedReply<'a> {
     pub(crate) fn start(stream: &'a mut TcpStream, stopping: &'a AtomicBool) -> io::Result<Self> {
-        Ok(Reply { events: Events::start(stream)?, stopping })
+        Ok(StreamedReply { events: EventStream::start(stream)?, stopping })
     }
 
-    /// APIs that name their events repeat the name as the `type` of the data.
+    /// APIs with named events repeat the name as the `type` of the data.
     pub(crate) fn event(&mut self, data: &Value) -> io::Result<()> {
         if let Some(name) = data["type"].as_str() {
             self.events.named(name, &data.to_string())
@@ -41,7 +41,7 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// An event that is no JSON.
+    /// An event that is not JSON.
     pub(crate) fn text(&mut self, data: &str) -> io::Result<()> {
         self.events.data(data)
     }
@@ -50,13 +50,19 @@ impl<'a> Reply<'a> {
         self.events.end()
     }
 
-    /// Says the chunks of a script, each as the event that `event` makes of it.
-    pub(crate) fn say(&mut self, script: &Script, event: impl Fn(&str) -> Value) -> io::Result<()> {
+    /// Sends the chunks of a script, each as an event made by `event`.
+    pub(crate) fn send_chunks(
+        &mut self,
+        script: &ReplyScript,
+        event: impl Fn(&str) -> Value,
+    ) -> io::Result<()> {
         for (index, chunk) in script.chunks.iter().enumerate() {
             self.event(&event(chunk))?;
             match script.ending {
-                Ending::Hang => self.hang()?,
-                Ending::Cut if index == 1 => return Err(io::ErrorKind::ConnectionAborted.into()),
+                ReplyEnding::Hang => self.hang()?,
+                ReplyEnding::Cut if index == 1 => {
+                    return Err(io::ErrorKind::ConnectionAborted.into());
+                }
                 _ => pause(script.pause, self.stopping)?,
             }
         }
@@ -64,27 +70,27 @@ impl<'a> Reply<'a> {
     }
 
     fn hang(&mut self) -> io::Result<()> {
-        let end = Instant::now() + HANG;
+        let end = Instant::now() + HANG_TIME;
         while Instant::now() < end {
-            pause(LOOK, self.stopping)?;
+            pause(CHECK_INTERVAL, self.stopping)?;
             self.events.comment()?;
         }
         Ok(())
     }
 }
 
-/// Sends an answer in one piece, after the time it would take to say it.
+/// Sends a response in one piece, after the time that streaming it would take.
 pub(crate) fn send_whole(
     stream: &mut TcpStream,
-    script: &Script,
+    script: &ReplyScript,
     body: &Value,
     stopping: &AtomicBool,
 ) -> io::Result<()> {
     let count = u32::try_from(script.chunks.len()).unwrap_or(u32::MAX);
     match script.ending {
-        Ending::Whole => pause(script.pause.saturating_mul(count), stopping)?,
-        Ending::Hang => pause(HANG, stopping)?,
-        Ending::Cut => {
+        ReplyEnding::Whole => pause(script.pause.saturating_mul(count), stopping)?,
+        ReplyEnding::Hang => pause(HANG_TIME, stopping)?,
+        ReplyEnding::Cut => {
             stream.shutdown(Shutdown::Both)?;
             return Err(io::ErrorKind::ConnectionAborted.into());
         }
@@ -103,6 +109,6 @@ fn pause(time: Duration, stopping: &AtomicBool) -> io::Result<()> {
         if left.is_zero() {
             return Ok(());
         }
-        thread::sleep(left.min(LOOK));
+        thread::sleep(left.min(CHECK_INTERVAL));
     }
 }

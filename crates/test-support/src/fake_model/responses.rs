@@ -1,22 +1,22 @@
-//! `OpenAI` Responses.
+//! The `OpenAI` Responses API.
 
 use std::{cell::Cell, io};
 
 use serde_json::{Value, json};
 
 use super::{
-    dialect::{Asked, CACHED_TOKENS, CREATED, Dialect, PROMPT_TOKENS, halves},
-    problem::openai_error,
-    reply::Reply,
-    script::Script,
-    talk::{Form, Talk, Tool, text_of},
-    tools::Call,
+    dialect::{CACHED_TOKENS, CREATED, Dialect, DialectRequest, PROMPT_TOKENS, split_in_half},
+    model_request::{ModelRequest, OfferedTool, ToolInput, text_of},
+    provider_error::openai_error,
+    reply::StreamedReply,
+    script::ReplyScript,
+    tools::ToolCall,
 };
 
 pub(crate) const DIALECT: Dialect = Dialect {
     name: "responses",
     serves: |path| path.ends_with("/responses"),
-    streams: |asked| asked.body["stream"] == true,
+    streams: |request| request.body["stream"] == true,
     read,
     whole,
     stream,
@@ -25,73 +25,81 @@ pub(crate) const DIALECT: Dialect = Dialect {
     count: |_, _| None,
 };
 
-fn read(body: &Value) -> Talk {
-    let mut talk = Talk::default();
+fn read(body: &Value) -> ModelRequest {
+    let mut model_request = ModelRequest::default();
     if let Some(text) = body["input"].as_str() {
-        talk.add_user(text);
+        model_request.add_user(text);
     }
     for item in body["input"].as_array().into_iter().flatten() {
         match item["type"].as_str().unwrap_or("message") {
             "message" if item["role"] == "user" => {
                 let text = text_of(&item["content"]);
-                // codex hands over this file in the user's name.
+                // codex sends this file as a user message.
                 if !text.trim_start().starts_with("# AGENTS.md") {
-                    talk.add_user(&text);
+                    model_request.add_user(&text);
                 }
             }
-            // codex offers its tools here to a model it knows.
-            "additional_tools" => add_tools(&item["tools"], None, &mut talk),
+            // codex offers its tools here to models it knows.
+            "additional_tools" => add_tools(&item["tools"], None, &mut model_request),
             kind if kind.ends_with("_output") => {
                 let output = &item["output"];
                 let text = text_of(output);
-                talk.add_tool_answer(if output.is_object() { output.to_string() } else { text });
+                model_request.add_tool_answer(if output.is_object() {
+                    output.to_string()
+                } else {
+                    text
+                });
             }
             _ => {}
         }
     }
-    add_tools(&body["tools"], None, &mut talk);
+    add_tools(&body["tools"], None, &mut model_request);
     let format = &body["text"]["format"];
-    talk.schema = (format["type"] == "json_schema").then(|| format["schema"].clone());
-    talk
+    model_request.schema = (format["type"] == "json_schema").then(|| format["schema"].clone());
+    model_request
 }
 
-fn add_tools(tools: &Value, namespace: Option<&str>, talk: &mut Talk) {
+fn add_tools(tools: &Value, namespace: Option<&str>, model_request: &mut ModelRequest) {
     for tool in tools.as_array().into_iter().flatten() {
         let name = tool["name"].as_str();
         if tool["tools"].is_array() {
-            add_tools(&tool["tools"], name, talk);
+            add_tools(&tool["tools"], name, model_request);
             continue;
         }
         let Some(name) = name else { continue };
-        let mut offered = Tool::function(name, &tool["parameters"]);
+        let mut offered = OfferedTool::function(name, &tool["parameters"]);
         offered.namespace = namespace.map(str::to_owned);
         if tool["type"] == "custom" {
             let is_code = name == "exec";
-            offered.form = if is_code { Form::Code } else { Form::Patch };
+            offered.form = if is_code { ToolInput::Code } else { ToolInput::Patch };
         }
-        talk.tools.push(offered);
+        model_request.tools.push(offered);
     }
 }
 
-fn whole(asked: &Asked<'_>, script: &Script) -> Value {
-    completed(asked, script, &items(asked, script))
+fn whole(request: &DialectRequest<'_>, script: &ReplyScript) -> Value {
+    completed(request, script, &items(request, script))
 }
 
-fn stream(asked: &Asked<'_>, script: &Script, reply: &mut Reply<'_>) -> io::Result<()> {
+fn stream(
+    request: &DialectRequest<'_>,
+    script: &ReplyScript,
+    reply: &mut StreamedReply<'_>,
+) -> io::Result<()> {
     let number = Cell::new(0);
     let event = |kind: &str, fields: Value| {
         let head = json!({"type": kind, "sequence_number": number.replace(number.get() + 1)});
         with(head, fields)
     };
-    let begun = json!({"response": response(asked)});
+    let begun = json!({"response": response(request)});
     reply.event(&event("response.created", begun.clone()))?;
     reply.event(&event("response.in_progress", begun))?;
-    let items = items(asked, script);
+    let items = items(request, script);
     for (index, item) in items.iter().enumerate() {
         let empty = json!({"output_index": index, "item": emptied(item)});
         reply.event(&event("response.output_item.added", empty))?;
         let place = json!({"item_id": item["id"], "output_index": index});
-        // What fills the item, piece by piece.
+        // The events that fill the item.
         let piece = |kind: &str, fields: Value| event(kind, with(place.clone(), fields));
         match item["type"].as_str() {
             Some("reasoning") => stream_thoughts(script, reply, piece)?,
@@ -109,13 +117,13 @@ fn stream(asked: &Asked<'_>, script: &Script, reply: &mut Reply<'_>) -> io::Resu
         let full = json!({"output_index": index, "item": item});
         reply.event(&event("response.output_item.done", full))?;
     }
-    let response = completed(asked, script, &items);
+    let response = completed(request, script, &items);
     reply.event(&event("response.completed", json!({"response": response})))
 }
 
 fn stream_thoughts(
-    script: &Script,
-    reply: &mut Reply<'_>,
+    script: &ReplyScript,
+    reply: &mut StreamedReply<'_>,
     piece: impl Fn(&str, Value) -> Value,
 ) -> io::Result<()> {
     let part =
@@ -132,14 +140,14 @@ fn stream_thoughts(
 }
 
 fn stream_text(
-    script: &Script,
-    reply: &mut Reply<'_>,
+    script: &ReplyScript,
+    reply: &mut StreamedReply<'_>,
     piece: impl Fn(&str, Value) -> Value,
 ) -> io::Result<()> {
     let part = |text: &str| json!({"content_index": 0, "part": output_text(text)});
     let whole = script.chunks.concat();
     reply.event(&piece("response.content_part.added", part("")))?;
-    reply.say(script, |chunk| {
+    reply.send_chunks(script, |chunk| {
         piece("response.output_text.delta", json!({"content_index": 0, "delta": chunk}))
     })?;
     let done = json!({"content_index": 0, "text": whole});
@@ -147,15 +155,15 @@ fn stream_text(
     reply.event(&piece("response.content_part.done", part(&whole)))
 }
 
-/// What a call is fed with; the last event has it whole, under a name of its own.
+/// Streams the input of a call; the last event has all of it, in a field of its own.
 fn stream_input(
     kind: &str,
     field: &str,
     input: &str,
-    reply: &mut Reply<'_>,
+    reply: &mut StreamedReply<'_>,
     piece: impl Fn(&str, Value) -> Value,
 ) -> io::Result<()> {
-    for half in halves(input) {
+    for half in split_in_half(input) {
         reply.event(&piece(&format!("{kind}.delta"), json!({"delta": half})))?;
     }
     let mut done = json!({});
@@ -163,18 +171,18 @@ fn stream_input(
     reply.event(&piece(&format!("{kind}.done"), done))
 }
 
-/// A response that has only begun.
-fn response(asked: &Asked<'_>) -> Value {
+/// A response without output.
+fn response(request: &DialectRequest<'_>) -> Value {
     json!({
-        "id": format!("resp_{}", asked.id), "object": "response", "created_at": CREATED,
-        "status": "in_progress", "model": asked.model(), "output": [], "tools": [],
+        "id": format!("resp_{}", request.id), "object": "response", "created_at": CREATED,
+        "status": "in_progress", "model": request.model(), "output": [], "tools": [],
         "parallel_tool_calls": true, "tool_choice": "auto", "error": null,
         "incomplete_details": null, "instructions": null, "metadata": {}, "usage": null,
     })
 }
 
-fn completed(asked: &Asked<'_>, script: &Script, items: &[Value]) -> Value {
-    let mut response = response(asked);
+fn completed(request: &DialectRequest<'_>, script: &ReplyScript, items: &[Value]) -> Value {
+    let mut response = response(request);
     response["status"] = json!("completed");
     response["output"] = json!(items);
     let completion = script.chunks.len();
@@ -186,25 +194,25 @@ fn completed(asked: &Asked<'_>, script: &Script, items: &[Value]) -> Value {
     response
 }
 
-/// What the response puts out, each item whole.
-fn items(asked: &Asked<'_>, script: &Script) -> Vec<Value> {
+/// The complete output items of the response.
+fn items(request: &DialectRequest<'_>, script: &ReplyScript) -> Vec<Value> {
     let mut items = Vec::new();
     if !script.thoughts.is_empty() {
         let summary = json!({"type": "summary_text", "text": script.thoughts.concat()});
-        let id = format!("rs_{}", asked.id);
+        let id = format!("rs_{}", request.id);
         items.push(json!({"type": "reasoning", "id": id, "summary": [summary]}));
     }
     items.push(json!({
-        "type": "message", "id": format!("msg_{}", asked.id), "status": "completed",
+        "type": "message", "id": format!("msg_{}", request.id), "status": "completed",
         "role": "assistant", "content": [output_text(&script.chunks.concat())],
     }));
     let calls = script.calls.iter().enumerate();
-    items.extend(calls.map(|(number, call)| call_item(&format!("{}-{number}", asked.id), call)));
+    items.extend(calls.map(|(number, call)| call_item(&format!("{}-{number}", request.id), call)));
     items
 }
 
-fn call_item(id: &str, call: &Call) -> Value {
-    // Text is fed as it is, a JSON object as text.
+fn call_item(id: &str, call: &ToolCall) -> Value {
+    // Text is passed unchanged, a JSON object as text.
     let mut item = match &call.arguments {
         Value::String(input) => {
             json!({"type": "custom_tool_call", "id": format!("ctc_{id}"), "input": input})
@@ -223,7 +231,7 @@ fn call_item(id: &str, call: &Call) -> Value {
     item
 }
 
-/// An item as it is before anything was put into it.
+/// An item before its content is streamed.
 fn emptied(item: &Value) -> Value {
     let mut item = item.clone();
     let blanks = [
@@ -245,7 +253,7 @@ fn output_text(text: &str) -> Value {
     json!({"type": "output_text", "text": text, "annotations": []})
 }
 
-/// An object with the members of another one after its own.
+/// Adds the members of another object.
 fn with(mut object: Value, more: Value) -> Value {
     if let (Value::Object(object), Value::Object(more)) = (&mut object, more) {
         object.extend(more);

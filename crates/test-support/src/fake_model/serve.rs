@@ -1,4 +1,4 @@
-//! The server's state, and what it does with a request.
+//! The server's state, and how it handles a request.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,44 +16,45 @@ use std::{
 use serde_json::{Value, json};
 
 use super::{
-    dialect::{Asked, DIALECTS, Dialect, has_test_key},
+    dialect::{DIALECTS, Dialect, DialectRequest, has_test_key},
     http::{HttpRequest, send_head, send_json},
+    model_request::ModelRequest,
     models::models,
-    problem::problem_of,
-    reply::{Reply, send_whole},
-    script::{Script, script},
-    talk::Talk,
+    provider_error::provider_error_of,
+    reply::{StreamedReply, send_whole},
+    script::{ReplyScript, script},
 };
 
 #[derive(Debug)]
-pub(crate) struct Server {
-    /// Where files go whose path the prompt does not name.
+pub(crate) struct ModelServer {
+    /// The folder of files whose path the prompt does not name.
     files: PathBuf,
     stopping: AtomicBool,
     counter: AtomicU64,
-    born: u128,
-    state: Mutex<State>,
+    started_at: u128,
+    state: Mutex<ServerState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ServerState {
     log: Vec<Value>,
-    /// Lines whose one failure has happened.
+    /// Lines whose only failure has happened.
     failed_once: BTreeSet<String>,
-    /// Status and how many requests are still to fail with it.
+    /// A status, and the number of requests that still fail with it.
     forced: (u16, u32),
-    /// To be shut down when the server stops.
+    /// Connections to shut down when the server stops.
     open: BTreeMap<u64, TcpStream>,
 }
 
-impl Server {
-    pub(crate) fn new(files: PathBuf) -> Server {
-        let born = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros();
-        Server {
+impl ModelServer {
+    pub(crate) fn new(files: PathBuf) -> ModelServer {
+        let started_at =
+            SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros();
+        ModelServer {
             files,
             stopping: AtomicBool::new(false),
             counter: AtomicU64::new(0),
-            born,
+            started_at,
             state: Mutex::default(),
         }
     }
@@ -79,12 +80,12 @@ impl Server {
     }
 
     /// Serves one connection to its end.
-    pub(crate) fn converse(&self, stream: TcpStream) {
+    pub(crate) fn serve_connection(&self, stream: TcpStream) {
         let key = self.next();
         if let Ok(twin) = stream.try_clone() {
             self.state().open.insert(key, twin);
         }
-        // Events are small and must not wait for each other.
+        // Events are small and must not be delayed.
         let _ = stream.set_nodelay(true);
         let mut stream = BufReader::new(stream);
         while !self.is_stopping() {
@@ -113,14 +114,15 @@ impl Server {
         }
         let dialect = DIALECTS.iter().find(|it| request.method == "POST" && (it.serves)(path));
         if let Some(dialect) = dialect {
-            let id = format!("{:x}-{}", self.born, self.next());
-            let asked = Asked { path, query: &request.query, body: &body, id: &id };
-            return self.answer(dialect, &asked, request, stream);
+            let id = format!("{:x}-{}", self.started_at, self.next());
+            let dialect_request =
+                DialectRequest { path, query: &request.query, body: &body, id: &id };
+            return self.answer(dialect, &dialect_request, request, stream);
         }
         self.note(json!({"method": request.method, "path": request.path}));
         let (tokens, counts) = (request.body.len() / 4 + 1, |it: &Dialect| it.count);
         let answer = match request.method.as_str() {
-            // Some clients look whether anybody is there before they ask.
+            // Some clients check first whether the server is up.
             "HEAD" => return send_head(stream),
             "GET" => models(request),
             "POST" => DIALECTS.iter().map(counts).find_map(|count| count(path, tokens)),
@@ -132,47 +134,52 @@ impl Server {
         }
     }
 
-    /// Answers a request to a model, in its dialect.
+    /// Answers a request to a model in its dialect.
     fn answer(
         &self,
         dialect: &Dialect,
-        asked: &Asked<'_>,
+        dialect_request: &DialectRequest<'_>,
         request: &HttpRequest,
         stream: &mut TcpStream,
     ) -> io::Result<()> {
-        let talk = (dialect.read)(asked.body);
+        let model_request = (dialect.read)(dialect_request.body);
         let file = self.files.join(format!("hello-{}.txt", self.next()));
-        let script = script(&talk, &file.to_string_lossy());
-        let streams = (dialect.streams)(asked);
-        let tools: Vec<&str> = talk.tools.iter().map(|it| it.name.as_str()).collect();
+        let script = script(&model_request, &file.to_string_lossy());
+        let streams = (dialect.streams)(dialect_request);
+        let tools: Vec<&str> = model_request.tools.iter().map(|it| it.name.as_str()).collect();
         let calls: Value = script.calls.iter().map(|it| json!([it.name, it.arguments])).collect();
         let entry = self.note(json!({
             "method": request.method, "path": request.path, "dialect": dialect.name,
-            "model": asked.model(), "stream": streams, "line": talk.last_line(),
-            "userTurns": talk.user_turns, "afterTool": talk.tool_answer.is_some(),
-            "tools": tools, "calls": calls, "testKey": has_test_key(request), "id": asked.id,
+            "model": dialect_request.model(), "stream": streams, "line": model_request.last_line(),
+            "userTurns": model_request.user_turns, "afterTool": model_request.tool_answer.is_some(),
+            "tools": tools, "calls": calls, "testKey": has_test_key(request), "id": dialect_request.id,
         }));
-        if let Some(status) = self.failure(asked.path, &talk, &script) {
+        if let Some(status) = self.failure(dialect_request.path, &model_request, &script) {
             self.amend(entry, "error", &json!(status));
             let waits = dialect.retry_after.contains(&status);
             let header = if waits { "retry-after: 1" } else { "" };
-            let body = (dialect.error)(asked, problem_of(status));
+            let body = (dialect.error)(dialect_request, provider_error_of(status));
             return send_json(stream, status, header, &body);
         }
         let sent = if streams {
-            Reply::start(stream, &self.stopping).and_then(|mut reply| {
-                (dialect.stream)(asked, &script, &mut reply)?;
+            StreamedReply::start(stream, &self.stopping).and_then(|mut reply| {
+                (dialect.stream)(dialect_request, &script, &mut reply)?;
                 reply.end()
             })
         } else {
-            send_whole(stream, &script, &(dialect.whole)(asked, &script), &self.stopping)
+            send_whole(stream, &script, &(dialect.whole)(dialect_request, &script), &self.stopping)
         };
         self.amend(entry, "end", &json!(if sent.is_ok() { "done" } else { "gone" }));
         sent
     }
 
-    /// The status to fail with: by order, by prefix, or by a word of the user.
-    fn failure(&self, path: &str, talk: &Talk, script: &Script) -> Option<u16> {
+    /// The status to fail with: by `fail_next`, by prefix, or by a word of the user.
+    fn failure(
+        &self,
+        path: &str,
+        model_request: &ModelRequest,
+        script: &ReplyScript,
+    ) -> Option<u16> {
         let mut state = self.state();
         let (status, left) = state.forced;
         if 0 < left {
@@ -184,11 +191,11 @@ impl Server {
             return Some(status);
         }
         let error = script.error?;
-        let fails = !error.once || state.failed_once.insert(talk.last_line().to_owned());
+        let fails = !error.once || state.failed_once.insert(model_request.last_line().to_owned());
         fails.then_some(error.status)
     }
 
-    /// Adds a row to the log; its number.
+    /// Adds an entry to the log and returns its index.
     fn note(&self, mut row: Value) -> usize {
         let mut state = self.state();
         let index = state.log.len();
@@ -207,8 +214,8 @@ impl Server {
         self.counter.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// A panic elsewhere leaves nothing half done in here.
-    fn state(&self) -> MutexGuard<'_, State> {
+    /// A panic in another thread leaves no partial state.
+    fn state(&self) -> MutexGuard<'_, ServerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

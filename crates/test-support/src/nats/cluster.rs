@@ -1,8 +1,9 @@
-//! One server or several that are one NATS, for as long as a test needs them.
+//! One NATS server or a cluster of several, for the time of a test.
 
-use super::server::{BOUND, Place, Server};
+use super::server::{BOUND, Server, ServerLocation};
 use crate::{
-    loopback::own_loopback, netns::Network, small_disk::SmallDisk, sweeper::Sweeper, wait::wait_for,
+    cleanup::CleanupShell, loopback::own_loopback, netns::Network, small_disk::SmallDisk,
+    wait::wait_for,
 };
 use rustix::process::Signal;
 use std::{
@@ -11,9 +12,9 @@ use std::{
     thread,
 };
 
-/// Ends what is left of the servers, whose command line names a file that only this cluster has, and
-/// removes their files and disks. A server that is just being born finds its configuration gone.
-const SWEEP: &str = r#"
+/// Kills remaining servers, whose command line contains the folder of this cluster, and removes their files and disks. A
+/// server that is just starting finds its configuration missing.
+const CLEANUP_SCRIPT: &str = r#"
 for try in 1 2 3 4 5 6 7 8 9 10; do
     found=$(echo "$1/server-" | grep -lFf - /proc/[0-9]*/cmdline)
     for it in $found; do
@@ -26,37 +27,37 @@ for try in 1 2 3 4 5 6 7 8 9 10; do
 done
 "#;
 
-/// Nothing is left of it when it is dropped, nor when the test is killed.
+/// Everything is removed when it is dropped and when the test is killed.
 #[derive(Debug)]
 pub struct Cluster {
     servers: Vec<Server>,
     disk: Option<SmallDisk>,
-    /// Dropped last, when no server of ours runs any more.
-    _sweeper: Sweeper,
+    /// Dropped last, after all servers have exited.
+    _cleanup: CleanupShell,
 }
 
 impl Cluster {
-    /// So many servers, numbered from 0, on loopback. One alone knows nothing of clusters; of several,
-    /// take an odd number. Waits until all of them are well and have a leader.
+    /// Starts this many servers, numbered from 0, on loopback. A single server has no cluster configuration; otherwise use
+    /// an odd number. Waits until all are healthy and have a leader.
     pub fn start(size: usize) -> Cluster {
-        let mut cluster = Cluster::prepare(Place::on_loopback(own_loopback(), size));
+        let mut cluster = Cluster::prepare(ServerLocation::on_loopback(own_loopback(), size));
         cluster.launch();
         cluster
     }
 
-    /// The same, and one server has a disk of so many bytes. `None` only where such a disk cannot be had;
-    /// that is told.
+    /// The same, and one server has a disk of this many bytes. Returns `None`, and prints so, if such a disk cannot be
+    /// mounted.
     pub fn start_with_small_disk(size: usize, number: usize, bytes: u64) -> Option<Cluster> {
-        let mut cluster = Cluster::prepare(Place::on_loopback(own_loopback(), size));
+        let mut cluster = Cluster::prepare(ServerLocation::on_loopback(own_loopback(), size));
         let disk = SmallDisk::mount(&cluster.servers[number].store(), bytes)?;
         cluster.disk = Some(disk);
         cluster.launch();
         Some(cluster)
     }
 
-    /// The same with one server on each of these nodes, in this order. We reach those that are not cut off.
+    /// The same with one server on each of these nodes, in this order. This process reaches those that are not cut off.
     pub fn start_in(network: &Network, nodes: &[usize]) -> Cluster {
-        let places = nodes.iter().map(|node| Place::Node {
+        let places = nodes.iter().map(|node| ServerLocation::Node {
             namespace: network.namespace(*node),
             address: network.address(*node),
         });
@@ -65,18 +66,18 @@ impl Cluster {
         cluster
     }
 
-    /// One server on loopback with a configuration of the test, which is made for its addresses for clients
-    /// and for other servers and for its store. Waits until it greets clients.
+    /// Starts one server on loopback with a configuration of the test, which depends on the addresses for clients and for
+    /// servers and on the store. Waits until it accepts clients.
     pub fn start_with(
         configuration: impl FnOnce(SocketAddr, SocketAddr, &Path) -> String,
     ) -> Cluster {
-        let mut cluster = Cluster::place(Place::on_loopback(own_loopback(), 1));
+        let mut cluster = Cluster::place(ServerLocation::on_loopback(own_loopback(), 1));
         cluster.servers[0].configure_with(configuration);
         cluster.restart(0);
         cluster
     }
 
-    fn prepare(places: Vec<Place>) -> Cluster {
+    fn prepare(places: Vec<ServerLocation>) -> Cluster {
         let cluster = Cluster::place(places);
         let routes: Vec<_> = cluster.servers.iter().map(|it| it.routes).collect();
         for server in &cluster.servers {
@@ -85,11 +86,11 @@ impl Cluster {
         cluster
     }
 
-    fn place(places: Vec<Place>) -> Cluster {
+    fn place(places: Vec<ServerLocation>) -> Cluster {
         let dir = new_dir();
-        let sweeper = Sweeper::new(SWEEP, &dir);
+        let cleanup = CleanupShell::new(CLEANUP_SCRIPT, &dir);
         let servers = (1..).zip(places).map(|(n, place)| Server::new(format!("n{n}"), &dir, place));
-        Cluster { servers: servers.collect(), disk: None, _sweeper: sweeper }
+        Cluster { servers: servers.collect(), disk: None, _cleanup: cleanup }
     }
 
     fn launch(&mut self) {
@@ -97,7 +98,7 @@ impl Cluster {
             server.launch();
         }
         for server in &mut self.servers {
-            server.wait_until_it_greets();
+            server.wait_until_ready();
         }
         self.wait_until_well();
     }
@@ -106,30 +107,30 @@ impl Cluster {
         &self.servers
     }
 
-    /// Of all servers, also of those that do not run.
+    /// The URLs of all servers, including those that do not run.
     pub fn urls(&self) -> Vec<String> {
         self.servers.iter().map(Server::url).collect()
     }
 
-    /// The number of the server that calls itself so.
+    /// The number of the server with this name.
     pub fn number_of(&self, name: &str) -> Option<usize> {
         self.servers.iter().position(|it| it.name() == name)
     }
 
-    /// The server that places streams: it says so, and most of all servers agree. One alone is it.
+    /// The meta leader: a server that reports itself, and that a majority reports. A single server leads.
     pub fn meta_leader(&self) -> Option<usize> {
         if let [alone] = &*self.servers {
             return alone.is_running().then_some(0);
         }
-        let said: Vec<_> = self.servers.iter().map(Server::meta_leader).collect();
+        let reported: Vec<_> = self.servers.iter().map(Server::meta_leader).collect();
         (0..self.servers.len()).find(|number| {
             let name = Some(self.servers[*number].name());
-            let agree = said.iter().filter(|it| it.as_deref() == name).count();
-            said[*number].as_deref() == name && self.servers.len() < 2 * agree
+            let agree = reported.iter().filter(|it| it.as_deref() == name).count();
+            reported[*number].as_deref() == name && self.servers.len() < 2 * agree
         })
     }
 
-    /// Waits for one. Needs most of the servers.
+    /// Waits for a meta leader. Needs a majority of the servers.
     pub fn wait_for_meta_leader(&self) -> usize {
         wait_for("a meta leader", BOUND, || self.meta_leader())
     }
@@ -141,41 +142,41 @@ impl Cluster {
         })
     }
 
-    /// Waits until every server that runs is well, and there is a leader. Needs most of the servers.
+    /// Waits until every running server is healthy and there is a leader. Needs a majority of the servers.
     pub fn wait_until_well(&self) {
-        wait_for("a cluster that is well", BOUND, || {
+        wait_for("a healthy cluster", BOUND, || {
             let mut running = self.servers.iter().filter(|it| it.is_running());
             (running.all(Server::is_healthy) && self.meta_leader().is_some()).then_some(())
         });
     }
 
-    /// SIGKILL; it is gone when this returns.
+    /// Sends SIGKILL; the server has exited when this returns.
     pub fn kill_9(&mut self, number: usize) {
         self.servers[number].kill_9();
     }
 
-    /// The same process again, on the same ports and store. It takes clients when this returns; that the
-    /// cluster is well is another matter, and impossible while most of it is missing.
+    /// Starts the server again on the same ports and store. It accepts clients when this returns, but the cluster may not
+    /// be healthy, which needs a majority.
     pub fn restart(&mut self, number: usize) {
         self.servers[number].launch();
-        self.servers[number].wait_until_it_greets();
+        self.servers[number].wait_until_ready();
     }
 
-    /// SIGTERM; it is gone when this returns.
+    /// Sends SIGTERM; the server has exited when this returns.
     pub fn stop(&mut self, number: usize) {
         self.servers[number].signal(Signal::TERM);
-        self.servers[number].wait_until_it_ends();
+        self.servers[number].wait_until_exited();
     }
 
-    /// It takes no more clients, sends those that it has elsewhere, one by one after a second, and ends.
-    /// Returns at once.
+    /// Puts the server into lame duck mode: it accepts no more clients, disconnects the present ones one by one after a
+    /// second, and exits. Returns at once.
     pub fn lame_duck(&mut self, number: usize) {
         self.servers[number].signal(Signal::USR2);
     }
 
-    /// Waits for the end of a lame duck.
+    /// Waits until a server in lame duck mode has exited.
     pub fn wait_until_gone(&mut self, number: usize) {
-        self.servers[number].wait_until_it_ends();
+        self.servers[number].wait_until_exited();
     }
 
     /// Fills the small disk to the last byte.
@@ -183,7 +184,7 @@ impl Cluster {
         self.disk().fill();
     }
 
-    /// Makes the room again that `fill_disk` took.
+    /// Frees the space that `fill_disk` used.
     pub fn empty_disk(&self) {
         self.disk().empty();
     }
@@ -192,14 +193,14 @@ impl Cluster {
         self.disk.as_ref().expect("it was started with a small disk")
     }
 
-    /// Somebody will want to know why.
-    #[expect(clippy::print_stderr, reason = "a test that fails says what it can")]
-    fn tell(&self) {
+    /// Prints the end of each log after a failure.
+    #[expect(clippy::print_stderr, reason = "a failed test prints what is known")]
+    fn print_logs(&self) {
         for server in &self.servers {
-            let said = server.said();
-            let lines: Vec<_> = said.lines().collect();
+            let log = server.said();
+            let lines: Vec<_> = log.lines().collect();
             let last = &lines[lines.len().saturating_sub(30)..];
-            eprintln!("last words of {}:\n{}", server.name(), last.join("\n"));
+            eprintln!("last log lines of {}:\n{}", server.name(), last.join("\n"));
         }
     }
 }
@@ -207,7 +208,7 @@ impl Cluster {
 impl Drop for Cluster {
     fn drop(&mut self) {
         if thread::panicking() {
-            self.tell();
+            self.print_logs();
         }
         for server in self.servers.iter_mut().filter(|it| it.is_running()) {
             server.kill_9();
@@ -215,7 +216,7 @@ impl Drop for Cluster {
     }
 }
 
-/// The sweeper removes it.
+/// The folder of a cluster, which the cleanup script removes.
 fn new_dir() -> PathBuf {
     let dir = tempfile::Builder::new().prefix("jf-nats-").tempdir();
     dir.expect("a temporary directory").keep()

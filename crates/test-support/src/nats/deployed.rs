@@ -1,8 +1,8 @@
-//! The configuration of a server that people copy, `deploy/nats.conf`, with the addresses of a test.
+//! The published server configuration `deploy/nats.conf` with the addresses of a test.
 
 use std::{fs, net::SocketAddr, path::Path};
 
-/// With the certificates of this directory, which `jackfield fleet certs` wrote for the server.
+/// Uses the certificates of this folder, which `jackfield fleet certs` wrote for the server.
 pub fn deployed_configuration(
     clients: SocketAddr,
     routes: SocketAddr,
@@ -11,7 +11,7 @@ pub fn deployed_configuration(
 ) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/nats.conf");
     let mut text = fs::read_to_string(path).expect("it is part of the project");
-    // Paths of included files are relative to the file that includes them, always.
+    // Included paths are relative to the including file.
     let authorization = certificates.join("authorization.conf");
     let authorization = fs::read_to_string(authorization).expect("it was written");
     for (from, to) in [
@@ -27,7 +27,7 @@ pub fn deployed_configuration(
     text
 }
 
-/// The same for one server alone. With routes it would wait for the others.
+/// The same for a single server. With routes it would wait for the others.
 pub fn without_routes(configuration: &str) -> String {
     let (before, cluster) = configuration.split_once("cluster {").expect("it has routes");
     let (_, after) = cluster.split_once("\n}\n").expect("the block ends");

@@ -1,9 +1,9 @@
-//! Real NATS servers for tests: processes on loopback, with a store of their own.
+//! Real NATS servers for tests: processes on loopback, each with its own store.
 //!
-//! Read in this order: [`Cluster`] (what a test starts, hurts and asks), [`Server`] (one of them),
-//! `monitor` (what a server says about itself).
+//! Read in this order: [`Cluster`] (what a test starts, breaks and queries), [`Server`] (one server), `monitor` (its
+//! monitoring endpoint).
 //!
-//! There is no NATS client here. Whoever tests one brings it along.
+//! There is no NATS client here; a test that needs one brings its own.
 
 mod cluster;
 mod deployed;

@@ -1,4 +1,4 @@
-//! What a server says about itself, over its own small HTTP.
+//! Queries the HTTP monitoring endpoint of a server.
 
 use serde_json::Value;
 use std::{
@@ -7,11 +7,11 @@ use std::{
     time::Duration,
 };
 
-/// How long one question may take. A server that is stopped or cut off answers none.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// The timeout of a query. A server that is stopped or cut off does not answer.
+const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Whether it takes clients: it greets them first.
-pub(super) fn greets(address: SocketAddr) -> bool {
+/// Whether the server accepts clients: it sends `INFO` first.
+pub(super) fn accepts_clients(address: SocketAddr) -> bool {
     let greeting = || {
         let mut line = String::new();
         BufReader::new(connect(address)?).read_line(&mut line)?;
@@ -20,34 +20,34 @@ pub(super) fn greets(address: SocketAddr) -> bool {
     greeting().unwrap_or(false)
 }
 
-/// Whether it calls itself well: its store is read, and it is as far as the others are.
+/// Whether the server reports itself as healthy: its store is loaded and it has caught up.
 pub(super) fn is_healthy(address: SocketAddr) -> bool {
-    ask(address, "/healthz").is_ok_and(|it| it["status"] == "ok")
+    query(address, "/healthz").is_ok_and(|it| it["status"] == "ok")
 }
 
-/// Whom it takes for the meta leader. It may be the last to hear that there is another one.
+/// The meta leader according to this server, which may be outdated.
 pub(super) fn meta_leader(address: SocketAddr) -> Option<String> {
-    let answer = ask(address, "/jsz").ok()?;
+    let answer = query(address, "/jsz").ok()?;
     answer["meta_cluster"]["leader"].as_str().map(str::to_owned)
 }
 
-/// Whom it takes for the leader of a stream.
+/// The leader of a stream according to this server.
 pub(super) fn stream_leader(address: SocketAddr, stream: &str) -> Option<String> {
-    let answer = ask(address, "/jsz?streams=true").ok()?;
+    let answer = query(address, "/jsz?streams=true").ok()?;
     let accounts = answer["account_details"].as_array()?.iter();
     let streams = accounts.filter_map(|it| it["stream_detail"].as_array()).flatten();
     let found = streams.into_iter().find(|it| it["name"] == stream)?;
     found["cluster"]["leader"].as_str().map(str::to_owned)
 }
 
-/// Connections with other servers; none while it does not answer.
+/// The number of connections to other servers; 0 if the server does not answer.
 pub(super) fn route_count(address: SocketAddr) -> u64 {
-    ask(address, "/routez").ok().and_then(|it| it["num_routes"].as_u64()).unwrap_or(0)
+    query(address, "/routez").ok().and_then(|it| it["num_routes"].as_u64()).unwrap_or(0)
 }
 
-fn ask(address: SocketAddr, path: &str) -> io::Result<Value> {
+fn query(address: SocketAddr, path: &str) -> io::Result<Value> {
     let mut stream = connect(address)?;
-    // The old version of the protocol, in which the answer is one piece and ends the connection.
+    // HTTP/1.0, so that the body is not chunked and the connection is closed after it.
     write!(stream, "GET {path} HTTP/1.0\r\n\r\n")?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
@@ -56,8 +56,8 @@ fn ask(address: SocketAddr, path: &str) -> io::Result<Value> {
 }
 
 fn connect(address: SocketAddr) -> io::Result<TcpStream> {
-    let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    let stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
     Ok(stream)
 }

@@ -1,9 +1,9 @@
-//! A Chat Completions server that answers each request with the next step of a script: a text, a
-//! call, or exact bytes with pauses and a cut in the middle.
+//! A Chat Completions server that answers each request with the next step of a script: a text, a call, or exact bytes with
+//! pauses and a dropped connection.
 //!
-//! HTTP/1.1 on 127.0.0.1, one thread per connection. The value stops the server when it is dropped.
-//! `GET …/models` and other `GET`s are answered as told by [`ScriptedModel::serve`], and use up no
-//! step. A request that finds no step left fails with 500 and says so.
+//! HTTP/1.1 on 127.0.0.1, one thread per connection. The server stops when its value is dropped. `GET …/models` and other
+//! `GET`s are answered with the pages of [`ScriptedModel::serve`] and use no step. A request without a step left fails with
+//! 500.
 //!
 //! ```
 //! use jackfield_test_support::scripted_model::{Reply, ScriptedModel};
@@ -21,26 +21,26 @@ mod reply;
 mod serve;
 
 pub use reply::Reply;
-pub use serve::Asked;
+pub use serve::ReceivedRequest;
 
 use crate::loopback::Loopback;
 use serde_json::Value;
-use serve::Server;
+use serve::ScriptServer;
 use std::{sync::Arc, time::Duration};
 
-/// A running server; it stops, and ends every connection, when it is dropped.
+/// A running server; it stops and closes every connection when it is dropped.
 #[derive(Debug)]
 pub struct ScriptedModel {
-    server: Arc<Server>,
+    server: Arc<ScriptServer>,
     loopback: Loopback,
 }
 
 impl ScriptedModel {
-    /// On a free port, with these steps.
+    /// Starts on a free port with these steps.
     pub fn start(steps: impl IntoIterator<Item = Reply>) -> ScriptedModel {
-        let server = Arc::new(Server::default());
+        let server = Arc::new(ScriptServer::default());
         let serving = Arc::clone(&server);
-        let loopback = Loopback::start(0, move |stream| serving.converse(stream));
+        let loopback = Loopback::start(0, move |stream| serving.serve_connection(stream));
         let loopback = loopback.expect("loopback has a free port");
         let model = ScriptedModel { server, loopback };
         steps.into_iter().for_each(|step| model.then(step));
@@ -57,37 +57,37 @@ impl ScriptedModel {
         self.server.state().steps.push_back(step);
     }
 
-    /// Every request to a path that ends like this, other than for an answer, is answered so.
+    /// Sets the response to requests whose path has this suffix, except for chat completions.
     pub fn serve(&self, path: &str, reply: Reply) {
         self.server.state().pages.insert(path.to_owned(), reply);
     }
 
-    /// The answer to `GET /models`.
+    /// Sets the response to `GET /models`.
     pub fn serve_models(&self, models: &Value) {
         self.serve("/models", Reply::json(models));
     }
 
-    /// How many steps nobody has asked for yet.
+    /// The number of unused steps.
     pub fn left(&self) -> usize {
         self.server.state().steps.len()
     }
 
-    /// The requests for an answer, so far.
-    pub fn asked(&self) -> Vec<Asked> {
+    /// The requests for chat completions so far.
+    pub fn asked(&self) -> Vec<ReceivedRequest> {
         self.server.state().asked.clone()
     }
 
-    /// Waits until so many answers were asked for; whether that came true in time.
+    /// Waits for this many requests; returns false after the timeout.
     pub fn wait_asked(&self, count: usize, max: Duration) -> bool {
         self.server.wait(max, |it| count <= it.asked.len())
     }
 
-    /// Waits until so many clients left in the middle of an answer; whether that came true in time.
+    /// Waits until this many clients disconnected during a response; returns false after the timeout.
     pub fn wait_gone(&self, count: usize, max: Duration) -> bool {
         self.server.wait(max, |it| count <= it.gone)
     }
 
-    /// How many clients left in the middle of an answer.
+    /// The number of clients that disconnected during a response.
     pub fn gone(&self) -> usize {
         self.server.state().gone
     }

@@ -1,45 +1,45 @@
-//! One answer, as it goes over the wire.
+//! One scripted response.
 
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// A step of the script. Without pieces the answer has a head and an empty body.
+/// A step of the script. Without pieces, the body of the response is empty.
 #[derive(Debug, Clone)]
 pub struct Reply {
     pub(super) status: u16,
     pub(super) headers: Vec<(String, String)>,
-    pub(super) pieces: Vec<Piece>,
-    /// The end of the connection is the end of the body, as servers of old had it.
+    pub(super) pieces: Vec<ReplyPiece>,
+    /// The end of the connection is the end of the body, as in HTTP/1.0.
     pub(super) closes: bool,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Piece {
+pub(super) enum ReplyPiece {
     Bytes(Vec<u8>),
     Pause(Duration),
-    /// Until the client leaves, or the server stops.
+    /// Until the client disconnects or the server stops.
     Hang,
-    /// The connection is cut here.
+    /// Drops the connection.
     Cut,
 }
 
 impl Reply {
-    /// An answer with this status and nothing in it yet.
+    /// A response with this status and an empty body.
     pub fn status(status: u16) -> Reply {
         Reply { status, headers: Vec::new(), pieces: Vec::new(), closes: false }
     }
 
-    /// A stream of events with nothing in it yet.
+    /// An empty stream of events.
     pub fn stream() -> Reply {
         Reply::status(200).header("content-type", "text/event-stream")
     }
 
-    /// A whole answer in JSON.
+    /// A complete JSON response.
     pub fn json(body: &Value) -> Reply {
         Reply::status(200).header("content-type", "application/json").body(&body.to_string())
     }
 
-    /// The model says this, in a few chunks.
+    /// The model sends this text in a few chunks.
     pub fn say(text: &str) -> Reply {
         let mut reply = Reply::stream().delta(&json!({"role": "assistant", "content": ""}));
         for word in text.split_inclusive(' ') {
@@ -48,12 +48,12 @@ impl Reply {
         reply.finish("stop")
     }
 
-    /// The model calls a tool; `arguments` are JSON as text.
+    /// The model calls a tool; `arguments` is JSON text.
     pub fn call(name: &str, arguments: &str) -> Reply {
         Reply::calls(&[(name, arguments)])
     }
 
-    /// Several calls in one answer, each with its arguments in two pieces.
+    /// Several calls in one response, each with its arguments in two pieces.
     pub fn calls(calls: &[(&str, &str)]) -> Reply {
         let mut reply = Reply::stream();
         for (index, (name, arguments)) in calls.iter().enumerate() {
@@ -75,10 +75,10 @@ impl Reply {
         self
     }
 
-    /// Adds bytes that go out at once.
+    /// Adds bytes that are sent at once.
     #[must_use]
     pub fn bytes(mut self, bytes: &[u8]) -> Reply {
-        self.pieces.push(Piece::Bytes(bytes.to_vec()));
+        self.pieces.push(ReplyPiece::Bytes(bytes.to_vec()));
         self
     }
 
@@ -100,7 +100,7 @@ impl Reply {
         self.data(&json!({"object": "chat.completion.chunk", "choices": [choice]}).to_string())
     }
 
-    /// Adds what ends a stream: the reason, 10 tokens in and 5 out, and `[DONE]`.
+    /// Adds the end of a stream: the reason, a usage of 10 and 5 tokens, and `[DONE]`.
     #[must_use]
     pub fn finish(self, reason: &str) -> Reply {
         let choice = json!({"index": 0, "delta": {}, "finish_reason": reason});
@@ -112,21 +112,21 @@ impl Reply {
 
     #[must_use]
     pub fn pause(mut self, pause: Duration) -> Reply {
-        self.pieces.push(Piece::Pause(pause));
+        self.pieces.push(ReplyPiece::Pause(pause));
         self
     }
 
-    /// Says nothing more until the client leaves.
+    /// Sends nothing more until the client disconnects.
     #[must_use]
     pub fn hang(mut self) -> Reply {
-        self.pieces.push(Piece::Hang);
+        self.pieces.push(ReplyPiece::Hang);
         self
     }
 
-    /// Cuts the connection.
+    /// Drops the connection.
     #[must_use]
     pub fn cut(mut self) -> Reply {
-        self.pieces.push(Piece::Cut);
+        self.pieces.push(ReplyPiece::Cut);
         self
     }
 
@@ -140,7 +140,7 @@ impl Reply {
     /// All bytes of the body.
     pub fn to_bytes(&self) -> Vec<u8> {
         let bytes = self.pieces.iter().filter_map(|it| match it {
-            Piece::Bytes(bytes) => Some(bytes.as_slice()),
+            ReplyPiece::Bytes(bytes) => Some(bytes.as_slice()),
             _ => None,
         });
         bytes.collect::<Vec<_>>().concat()

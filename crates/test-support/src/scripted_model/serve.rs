@@ -1,6 +1,6 @@
-//! The server's state, and how a step of the script goes out.
+//! The server's state, and how it sends a step of the script.
 
-use super::reply::{Piece, Reply};
+use super::reply::{Reply, ReplyPiece};
 use crate::fake_model::http::HttpRequest;
 use serde_json::Value;
 use std::{
@@ -12,45 +12,45 @@ use std::{
     time::Duration,
 };
 
-/// A request, as it came.
+/// A received request.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct ReceivedRequest {
     pub method: String,
-    /// With the query.
+    /// Path and query.
     pub target: String,
     /// Names in lower case.
     pub headers: Vec<(String, String)>,
-    /// Null if it was no JSON.
+    /// Null if it was not JSON.
     pub body: Value,
 }
 
-impl Asked {
+impl ReceivedRequest {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(it, _)| it == name).map(|(_, value)| value.as_str())
     }
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Server {
-    state: Mutex<State>,
+pub(super) struct ScriptServer {
+    state: Mutex<ScriptState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct ScriptState {
     pub(super) steps: VecDeque<Reply>,
-    /// By the end of the path.
+    /// By the suffix of the path.
     pub(super) pages: BTreeMap<String, Reply>,
-    pub(super) asked: Vec<Asked>,
+    pub(super) asked: Vec<ReceivedRequest>,
     pub(super) gone: usize,
     pub(super) stopping: bool,
-    /// To be shut down when the server stops.
+    /// Connections to shut down when the server stops.
     open: BTreeMap<u64, TcpStream>,
     conns: u64,
 }
 
-impl Server {
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+impl ScriptServer {
+    pub(super) fn state(&self) -> MutexGuard<'_, ScriptState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -63,24 +63,24 @@ impl Server {
         }
     }
 
-    pub(super) fn wait(&self, max: Duration, is_so: impl Fn(&State) -> bool) -> bool {
-        let waited = self.changed.wait_timeout_while(self.state(), max, |it| !is_so(it));
+    pub(super) fn wait(&self, max: Duration, is_met: impl Fn(&ScriptState) -> bool) -> bool {
+        let waited = self.changed.wait_timeout_while(self.state(), max, |it| !is_met(it));
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
     /// Serves one connection to its end.
-    pub(super) fn converse(&self, stream: TcpStream) {
-        let key = self.enter(&stream);
-        // Pieces must not wait for each other.
+    pub(super) fn serve_connection(&self, stream: TcpStream) {
+        let key = self.register_connection(&stream);
+        // Pieces must not be delayed.
         let _ = stream.set_nodelay(true);
         let mut stream = BufReader::new(stream);
         while let Ok(Some(request)) = HttpRequest::read(&mut stream) {
-            let reply = self.reply(&request);
-            let sent = send(stream.get_mut(), &reply);
-            if matches!(sent, Ok(Sent::Gone) | Err(_)) {
-                self.change(|it| it.gone += 1);
+            let reply = self.next_reply(&request);
+            let sent = send_reply(stream.get_mut(), &reply);
+            if matches!(sent, Ok(SendOutcome::Gone) | Err(_)) {
+                self.change_state(|it| it.gone += 1);
             }
-            if !matches!(sent, Ok(Sent::All)) || request.wants_close() {
+            if !matches!(sent, Ok(SendOutcome::All)) || request.wants_close() {
                 break;
             }
         }
@@ -88,12 +88,12 @@ impl Server {
         self.state().open.remove(&key);
     }
 
-    fn enter(&self, stream: &TcpStream) -> u64 {
+    fn register_connection(&self, stream: &TcpStream) -> u64 {
         let mut state = self.state();
         state.conns += 1;
         let key = state.conns;
-        if let Ok(twin) = stream.try_clone() {
-            state.open.insert(key, twin);
+        if let Ok(handle) = stream.try_clone() {
+            state.open.insert(key, handle);
         }
         if state.stopping {
             let _ = stream.shutdown(Shutdown::Both);
@@ -101,7 +101,7 @@ impl Server {
         key
     }
 
-    fn reply(&self, request: &HttpRequest) -> Reply {
+    fn next_reply(&self, request: &HttpRequest) -> Reply {
         let path = request.path.trim_end_matches('/');
         let mut state = self.state();
         if !path.ends_with("/chat/completions") {
@@ -109,7 +109,7 @@ impl Server {
             return page.map_or_else(|| Reply::status(404), |(_, reply)| reply.clone());
         }
         let query = if request.query.is_empty() { "" } else { "?" };
-        state.asked.push(Asked {
+        state.asked.push(ReceivedRequest {
             method: request.method.clone(),
             target: format!("{}{query}{}", request.path, request.query),
             headers: request.headers.clone(),
@@ -121,21 +121,21 @@ impl Server {
         })
     }
 
-    fn change(&self, change: impl FnOnce(&mut State)) {
+    fn change_state(&self, change: impl FnOnce(&mut ScriptState)) {
         change(&mut self.state());
         self.changed.notify_all();
     }
 }
 
-enum Sent {
+enum SendOutcome {
     All,
-    /// As the script has it.
+    /// The script closed the connection.
     Closed,
-    /// The client left in the middle.
+    /// The client disconnected during the response.
     Gone,
 }
 
-fn send(stream: &mut TcpStream, reply: &Reply) -> io::Result<Sent> {
+fn send_reply(stream: &mut TcpStream, reply: &Reply) -> io::Result<SendOutcome> {
     let lines = reply.headers.iter().map(|(name, value)| format!("{name}: {value}\r\n"));
     let (status, lines) = (reply.status, lines.collect::<String>());
     let end = if reply.closes { "connection: close" } else { "transfer-encoding: chunked" };
@@ -143,36 +143,38 @@ fn send(stream: &mut TcpStream, reply: &Reply) -> io::Result<Sent> {
     stream.write_all(head.as_bytes())?;
     for piece in &reply.pieces {
         match piece {
-            Piece::Bytes(bytes) if bytes.is_empty() => {}
-            Piece::Bytes(bytes) if reply.closes => stream.write_all(bytes)?,
-            Piece::Bytes(bytes) => {
+            ReplyPiece::Bytes(bytes) if bytes.is_empty() => {}
+            ReplyPiece::Bytes(bytes) if reply.closes => stream.write_all(bytes)?,
+            ReplyPiece::Bytes(bytes) => {
                 let size = format!("{:x}\r\n", bytes.len());
                 stream.write_all(&[size.as_bytes(), bytes, b"\r\n"].concat())?;
             }
-            Piece::Pause(pause) if is_gone_within(stream, Some(*pause))? => return Ok(Sent::Gone),
-            Piece::Pause(_) => {}
-            Piece::Hang => {
-                is_gone_within(stream, None)?;
-                return Ok(Sent::Gone);
+            ReplyPiece::Pause(pause) if has_client_left_within(stream, Some(*pause))? => {
+                return Ok(SendOutcome::Gone);
             }
-            Piece::Cut => return Ok(Sent::Closed),
+            ReplyPiece::Pause(_) => {}
+            ReplyPiece::Hang => {
+                has_client_left_within(stream, None)?;
+                return Ok(SendOutcome::Gone);
+            }
+            ReplyPiece::Cut => return Ok(SendOutcome::Closed),
         }
     }
     if reply.closes {
-        return Ok(Sent::Closed);
+        return Ok(SendOutcome::Closed);
     }
     stream.write_all(b"0\r\n\r\n")?;
-    Ok(Sent::All)
+    Ok(SendOutcome::All)
 }
 
-/// Waits so long for the client to leave; without a limit until it does.
-fn is_gone_within(stream: &mut TcpStream, limit: Option<Duration>) -> io::Result<bool> {
-    // A pause of nothing is none, and the socket refuses it.
+/// Waits this long for the client to disconnect; without a limit until it does.
+fn has_client_left_within(stream: &mut TcpStream, limit: Option<Duration>) -> io::Result<bool> {
+    // The socket refuses a timeout of zero.
     if limit == Some(Duration::ZERO) {
         return Ok(false);
     }
     stream.set_read_timeout(limit)?;
-    // A client says nothing while it is answered: whatever is read, it has given up.
+    // A client sends nothing during a response, so any read means that it has disconnected.
     let read = stream.read(&mut [0]);
     stream.set_read_timeout(None)?;
     match read {

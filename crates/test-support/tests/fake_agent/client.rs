@@ -1,4 +1,4 @@
-//! A small ACP client for one agent process; every wait has a bound, and no process is left.
+//! A small ACP client for one agent process; every wait has a timeout, and no process is left behind.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
@@ -11,7 +11,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-/// Far more than anything here takes on a busy machine.
+/// Much longer than any step takes on a busy machine.
 pub(crate) const BOUND: Duration = Duration::from_secs(20);
 
 pub(crate) struct Client {
@@ -23,7 +23,7 @@ pub(crate) struct Client {
     next_id: u64,
 }
 
-/// What a turn brought.
+/// The response and the frames of a turn.
 #[derive(Debug)]
 pub(crate) struct Turn {
     pub(crate) answer: Value,
@@ -31,10 +31,10 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
-    /// The texts the agent said.
+    /// The texts of agent messages.
     pub(crate) fn texts(&self) -> Vec<&str> {
-        let said = self.updates().filter(|it| it["sessionUpdate"] == "agent_message_chunk");
-        said.filter_map(|it| it["content"]["text"].as_str()).collect()
+        let messages = self.updates().filter(|it| it["sessionUpdate"] == "agent_message_chunk");
+        messages.filter_map(|it| it["content"]["text"].as_str()).collect()
     }
 
     pub(crate) fn updates(&self) -> impl Iterator<Item = &Value> {
@@ -48,7 +48,7 @@ impl Turn {
 }
 
 impl Client {
-    /// The bare process, in an environment of its own.
+    /// Starts the process with a clean environment.
     pub(crate) fn start(flags: &[&str]) -> Client {
         let mut child = Command::new(env!("CARGO_BIN_EXE_fake-agent"))
             .args(flags)
@@ -81,14 +81,14 @@ impl Client {
         Client { child, session: String::new(), stdin, lines, stderr, next_id: 100 }
     }
 
-    /// An agent with a session.
+    /// Starts an agent and opens a session.
     pub(crate) fn ready(flags: &[&str]) -> Client {
         let mut client = Client::initialized(flags);
         client.open("/");
         client
     }
 
-    /// Opens a session and turns to it.
+    /// Opens a session and makes it the current one.
     pub(crate) fn open(&mut self, cwd: &str) -> Value {
         let answer = self.call("session/new", &json!({"cwd": cwd, "mcpServers": []}));
         let id = answer["result"]["sessionId"].as_str().expect("a session");
@@ -103,7 +103,7 @@ impl Client {
         client
     }
 
-    /// An agent that keeps its sessions in this directory.
+    /// Starts an agent that stores its sessions in this folder.
     pub(crate) fn with_state(state: &Path, flags: &[&str]) -> Client {
         let state = ["--state", state.to_str().unwrap()];
         Client::initialized(&[&state[..], flags].concat())
@@ -115,7 +115,7 @@ impl Client {
 
     pub(crate) fn send_line(&mut self, line: &str) {
         let stdin = self.stdin.as_mut().expect("stdin is open");
-        // The agent may be dead on purpose; the test sees that elsewhere.
+        // The agent may have exited on purpose; the test checks that elsewhere.
         let _ = stdin.write_all(format!("{line}\n").as_bytes());
     }
 
@@ -123,8 +123,8 @@ impl Client {
         self.stdin = None;
     }
 
-    /// Sends a request; its id.
-    pub(crate) fn ask(&mut self, method: &str, params: &Value) -> u64 {
+    /// Sends a request and returns its id.
+    pub(crate) fn send_request(&mut self, method: &str, params: &Value) -> u64 {
         self.next_id += 1;
         let id = self.next_id;
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
@@ -140,9 +140,9 @@ impl Client {
         self.notify("session/cancel", &params);
     }
 
-    /// Sends a request and waits for its answer; nothing else may come before it.
+    /// Sends a request and waits for its response; no other frame may precede it.
     pub(crate) fn call(&mut self, method: &str, params: &Value) -> Value {
-        let id = self.ask(method, params);
+        let id = self.send_request(method, params);
         let (answer, before) = self.answer_to(id, |_| None);
         assert_eq!(before, Vec::<Value>::new(), "frames before the answer to {method}");
         answer
@@ -150,15 +150,15 @@ impl Client {
 
     pub(crate) fn start_prompt(&mut self, text: &str) -> u64 {
         let params = json!({"sessionId": self.session, "prompt": [{"type": "text", "text": text}]});
-        self.ask("session/prompt", &params)
+        self.send_request("session/prompt", &params)
     }
 
-    /// One whole turn; asks of the agent are an error.
+    /// Runs one turn; requests of the agent are not answered.
     pub(crate) fn prompt(&mut self, text: &str) -> Turn {
         self.prompt_with(text, |_| None)
     }
 
-    /// One whole turn; `answer` gives a result or an error for each ask, or `None` to let it wait.
+    /// Runs one turn; `answer` returns a result or an error for each request of the agent, or `None`.
     pub(crate) fn prompt_with(
         &mut self,
         text: &str,
@@ -177,7 +177,7 @@ impl Client {
         Turn { answer, frames }
     }
 
-    /// The answer to a request and what came before it. `serve` gives `{"result":…}` or
+    /// The response to a request and the frames before it. `serve` returns `{"result":…}` or
     /// `{"error":…}` for requests of the agent.
     pub(crate) fn answer_to(
         &mut self,
@@ -205,12 +205,12 @@ impl Client {
             .unwrap_or_else(|_| panic!("no JSON: {}", String::from_utf8_lossy(&line)))
     }
 
-    /// The next line, its end included.
+    /// The next line, including its end.
     pub(crate) fn line(&mut self) -> Vec<u8> {
         self.lines.recv_timeout(BOUND).expect("a line in time")
     }
 
-    /// Waits for the end of stdout and gives what came before.
+    /// Waits for the end of stdout and returns the lines before it.
     pub(crate) fn rest(&mut self) -> Vec<Vec<u8>> {
         let mut rest = Vec::new();
         loop {
@@ -222,7 +222,7 @@ impl Client {
         }
     }
 
-    /// Whether stdout has ended by now; everything that came is dropped.
+    /// Whether stdout has ended; received lines are dropped.
     pub(crate) fn stdout_ended(&mut self) -> bool {
         loop {
             match self.lines.recv_timeout(Duration::from_millis(1)) {
@@ -257,7 +257,7 @@ impl Drop for Client {
 pub(crate) fn wait_until(what: &str, mut is_true: impl FnMut() -> bool) {
     let end = Instant::now() + BOUND;
     while !is_true() {
-        assert!(Instant::now() < end, "in vain: {what}");
+        assert!(Instant::now() < end, "timed out waiting until {what}");
         thread::sleep(Duration::from_millis(2));
     }
 }

@@ -1,6 +1,6 @@
-//! The fake agent does what its manual says, over real pipes.
+//! The fake agent behaves as its manual states, over real pipes.
 //!
-//! (The modules are marked as tests so that the lints know them for what they are.)
+//! (The modules are marked as tests for the lints.)
 
 #[cfg(test)]
 mod client;

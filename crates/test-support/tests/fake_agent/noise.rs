@@ -1,11 +1,11 @@
-//! Output that is no protocol, or hardly.
+//! Output that is not valid protocol, or unusual.
 
 use serde_json::{Value, json};
 
 use super::client::Client;
 
 #[test]
-fn a_raw_line_comes_byte_for_byte() {
+fn raw_line_is_sent_byte_for_byte() {
     let mut client = Client::ready(&[]);
     let id =
         client.start_prompt(r#"raw { "x":1.00, "s" : "{sid}","id":{id}, "ü\u00fc" :[ ]} then"#);
@@ -17,7 +17,7 @@ fn a_raw_line_comes_byte_for_byte() {
 }
 
 #[test]
-fn junk_comes_in_nine_lines_between_frames() {
+fn junk_is_nine_lines_between_frames() {
     let mut client = Client::ready(&[]);
     client.start_prompt("junk then count");
     let junk: Vec<_> = (0..9).map(|_| client.line()).collect();
@@ -35,14 +35,14 @@ fn bad_utf8_is_one_line() {
 }
 
 #[test]
-fn a_frame_in_single_bytes_is_whole() {
+fn frame_in_single_bytes_is_complete() {
     let mut client = Client::ready(&[]);
     let turn = client.prompt("count then partial then count");
     assert_eq!(turn.texts(), ["count 1", "partial", "count 1"]);
 }
 
 #[test]
-fn a_dying_agent_can_leave_half_a_frame() {
+fn dying_agent_can_leave_half_a_frame() {
     let mut client = Client::ready(&[]);
     client.start_prompt("count then half then die");
     let lines = client.rest();
@@ -51,19 +51,19 @@ fn a_dying_agent_can_leave_half_a_frame() {
 }
 
 #[test]
-fn a_huge_update_has_the_size_that_was_asked_for() {
+fn huge_update_has_the_requested_size() {
     let mut client = Client::ready(&[]);
     let turn = client.prompt("huge 20000001 then count");
     assert_eq!(turn.texts().iter().map(|it| it.len()).collect::<Vec<_>>(), [20_000_001, 7]);
 }
 
 #[test]
-fn a_banner_and_a_byte_order_mark_come_before_the_first_frame() {
+fn banner_and_byte_order_mark_precede_the_first_frame() {
     let mut client = Client::start(&["--banner", "--bom"]);
     let first = client.line();
     assert!(first.starts_with(b"\xef\xbb\xbf\x1b["));
     let mut lines = 1;
-    client.ask("initialize", &json!({"protocolVersion": 1}));
+    client.send_request("initialize", &json!({"protocolVersion": 1}));
     while serde_json::from_slice::<Value>(&client.line()).is_err() {
         lines += 1;
     }
@@ -91,7 +91,7 @@ fn optional_fields_can_be_null() {
 }
 
 #[test]
-fn ids_of_asks_can_be_of_any_kind() {
+fn request_ids_can_be_of_any_kind() {
     let kinds =
         [("number", json!(1)), ("zero", json!(0)), ("big", json!(9_007_199_254_740_993_u64))];
     let first_id = |kind: &str| {

@@ -1,4 +1,4 @@
-//! How the process lives and dies.
+//! How the process starts, exits and is killed.
 
 use std::{fs, os::unix::process::ExitStatusExt as _, path::Path};
 
@@ -11,7 +11,7 @@ fn pid_of(number: u32) -> Pid {
     Pid::from_raw(i32::try_from(number).unwrap()).unwrap()
 }
 
-/// Processes with this word in their argv.
+/// Processes with this word in their arguments.
 fn marked(marker: &str) -> Vec<u32> {
     let pids = fs::read_dir("/proc").unwrap().flatten();
     let pids = pids.filter_map(|it| it.file_name().to_str()?.parse().ok());
@@ -22,7 +22,7 @@ fn marked(marker: &str) -> Vec<u32> {
     pids.filter(has_marker).collect()
 }
 
-/// Ends an orphan that is proved to be ours, whatever the test says.
+/// Kills an orphan of this test, whether or not the test passes.
 struct Orphan(u32);
 
 impl Drop for Orphan {
@@ -37,7 +37,7 @@ fn is_alive(pid: u32) -> bool {
 }
 
 #[test]
-fn it_exits_when_stdin_ends_even_in_a_turn() {
+fn agent_exits_when_stdin_ends_even_in_a_turn() {
     let mut client = Client::ready(&[]);
     client.start_prompt("hang");
     client.close_stdin();
@@ -46,7 +46,7 @@ fn it_exits_when_stdin_ends_even_in_a_turn() {
 }
 
 #[test]
-fn it_can_die_before_it_says_a_word() {
+fn agent_can_die_before_initialize() {
     let flags =
         ["--exit-before-initialize", "127", "--stderr", "no such thing", "--stderr", "sorry"];
     let mut client = Client::start(&flags);
@@ -58,7 +58,7 @@ fn it_can_die_before_it_says_a_word() {
 }
 
 #[test]
-fn a_turn_can_end_the_process_by_code_or_by_signal() {
+fn turn_can_end_the_process_by_code_or_by_signal() {
     for (how, code, signal) in
         [("", Some(1), None), (" 42", Some(42), None), (" KILL", None, Some(9))]
     {
@@ -66,13 +66,13 @@ fn a_turn_can_end_the_process_by_code_or_by_signal() {
         client.start_prompt(&format!("stderr last words\nburst 3 then die{how}"));
         let status = client.exit();
         assert_eq!((status.code(), status.signal()), (code, signal));
-        assert_eq!(client.rest().len(), 3, "what was said before is not lost");
+        assert_eq!(client.rest().len(), 3, "earlier output is not lost");
         assert_eq!(client.stderr(), "last words\n");
     }
 }
 
 #[test]
-fn it_can_die_at_every_step() {
+fn agent_can_die_at_every_step() {
     let cases = [
         ("initialize", 0),
         ("new", 1),
@@ -86,15 +86,18 @@ fn it_can_die_at_every_step() {
     for (step, lines) in cases {
         let mut read = 0;
         let mut client = Client::start(&["--die-at", step, "--die-with", "9", "--same-session-id"]);
-        client.ask("initialize", &json!({"protocolVersion": 1}));
-        client.ask("session/new", &json!({"cwd": "/", "mcpServers": []}));
+        client.send_request("initialize", &json!({"protocolVersion": 1}));
+        client.send_request("session/new", &json!({"cwd": "/", "mcpServers": []}));
         "same".clone_into(&mut client.session);
         client.start_prompt(if step == "cancel" { "burst 3 then hang" } else { "burst 3" });
         if step == "cancel" || step == "load" {
-            // Only what has been sent can be counted on.
+            // Output that is still buffered may be lost.
             read = (0..lines).map(|_| client.line()).count();
             client.cancel();
-            client.ask("session/load", &json!({"sessionId": "same", "cwd": "/", "mcpServers": []}));
+            client.send_request(
+                "session/load",
+                &json!({"sessionId": "same", "cwd": "/", "mcpServers": []}),
+            );
         }
         assert_eq!(client.exit().code(), Some(9), "{step}");
         assert_eq!(read + client.rest().len(), lines, "{step}");
@@ -117,7 +120,7 @@ fn it_can_die_only_once() {
 }
 
 #[test]
-fn a_cancel_has_six_outcomes() {
+fn cancel_has_six_outcomes() {
     let outcome = |how: &str| {
         let mut client = Client::ready(&["--cancel", how]);
         let id = client.start_prompt("count then wait 50 then count then hang");
@@ -151,7 +154,7 @@ fn a_cancel_has_six_outcomes() {
 }
 
 #[test]
-fn the_second_way_to_cancel_can_be_ignored_too() {
+fn cancel_request_can_be_ignored() {
     let mut client = Client::ready(&["--cancel", "ignore", "--cancel-request-ignored"]);
     let id = client.start_prompt("hang");
     client.cancel();
@@ -160,7 +163,7 @@ fn the_second_way_to_cancel_can_be_ignored_too() {
 }
 
 #[test]
-fn it_can_ignore_polite_ends_but_not_a_kill() {
+fn agent_can_ignore_eof_and_sigterm_but_not_sigkill() {
     let mut client = Client::ready(&["--ignore-term", "--ignore-eof"]);
     let pid = client.child.id();
     assert_eq!(client.prompt("pid").texts(), [format!("pid {pid}")]);
@@ -176,7 +179,7 @@ fn it_can_ignore_polite_ends_but_not_a_kill() {
 }
 
 #[test]
-fn it_can_execute_itself_again_or_run_as_a_child_of_itself() {
+fn agent_can_execute_itself_again_or_run_as_its_own_child() {
     let mut client = Client::ready(&["--reexec"]);
     let pid = client.child.id();
     let turn = client.prompt("pid then env FAKE_AGENT_REEXECED");
@@ -190,7 +193,7 @@ fn it_can_execute_itself_again_or_run_as_a_child_of_itself() {
 }
 
 #[test]
-fn a_spawned_orphan_survives_the_agent_and_sigterm() {
+fn spawned_orphan_survives_the_agent_and_sigterm() {
     let mut client = Client::ready(&["--marker", "spawn-test"]);
     let turn = client.prompt("spawn");
     let orphan = turn.texts()[0].strip_prefix("spawned ").unwrap().parse().unwrap();
@@ -211,11 +214,11 @@ fn a_spawned_orphan_survives_the_agent_and_sigterm() {
 }
 
 #[test]
-fn an_orphan_can_hold_stdout_or_stderr_open() {
+fn orphan_can_keep_stdout_or_stderr_open() {
     for (flag, holds_stdout) in
         [("--grandchild-holds-stdout", true), ("--grandchild-holds-stderr", false)]
     {
-        // A mark of our own: others start agents with this flag, too.
+        // A unique marker, because other tests start agents with this flag, too.
         let mark = format!("orphan-{}-{holds_stdout}", std::process::id());
         let mut client = Client::initialized(&[flag, "--grandchild-clean-env", "--marker", &mark]);
         let agent = client.child.id();
@@ -248,7 +251,7 @@ fn stderr_can_be_flooded() {
 }
 
 #[test]
-fn flags_that_make_no_sense_are_refused_and_help_is_the_manual() {
+fn invalid_flags_are_refused_and_help_prints_the_manual() {
     for flags in [&["--nonsense"][..], &["--load", "nonsense"], &["--delay", "new"]] {
         let mut client = Client::start(flags);
         assert_eq!(client.exit().code(), Some(2));

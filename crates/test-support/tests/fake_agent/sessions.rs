@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::client::Client;
 
-/// A directory with one session of two prompts in it, made by a process that is gone.
+/// A folder with one session of two prompts, stored by a process that has exited.
 fn left_behind() -> (TempDir, String) {
     let state = tempfile::tempdir().unwrap();
     let mut client = Client::with_state(state.path(), &[]);
@@ -19,10 +19,10 @@ fn left_behind() -> (TempDir, String) {
     (state, client.session.clone())
 }
 
-/// The answer to `session/load` and the texts and tool ids that came before it.
+/// The response to `session/load`, and the texts and tool ids before it.
 fn load(client: &mut Client, session: &str) -> (Value, Vec<String>) {
     let params = json!({"sessionId": session, "cwd": "/work", "mcpServers": []});
-    let id = client.ask("session/load", &params);
+    let id = client.send_request("session/load", &params);
     let (answer, before) = client.answer_to(id, |_| None);
     let show = |frame: &Value| {
         let update = &frame["params"]["update"];
@@ -47,7 +47,7 @@ const REPLAY: [&str; 10] = [
 ];
 
 #[test]
-fn a_restarted_agent_replays_a_loaded_session_and_goes_on_with_it() {
+fn restarted_agent_replays_a_loaded_session_and_continues_it() {
     let (state, session) = left_behind();
     let mut client = Client::with_state(state.path(), &[]);
     let (answer, replay) = load(&mut client, &session);
@@ -59,7 +59,7 @@ fn a_restarted_agent_replays_a_loaded_session_and_goes_on_with_it() {
 }
 
 #[test]
-fn load_can_go_wrong_in_every_known_way() {
+fn load_can_fail_in_every_known_way() {
     let fault = |code: i64, message: &str| json!({"code": code, "message": message});
     let mut missing = fault(-32002, "no such session");
     let cases: [(&str, Value, usize); 7] = [
@@ -98,7 +98,7 @@ fn load_can_go_wrong_in_every_known_way() {
 }
 
 #[test]
-fn a_missing_session_is_an_error_unless_the_agent_lies() {
+fn missing_session_is_an_error_unless_the_agent_pretends() {
     let mut client = Client::initialized(&[]);
     assert_eq!(load(&mut client, "gone").0["error"]["code"], -32002);
     assert_eq!(client.prompt("count").answer["error"]["data"]["sessionId"], "gone");
@@ -108,7 +108,7 @@ fn a_missing_session_is_an_error_unless_the_agent_lies() {
 }
 
 #[test]
-fn resume_goes_on_without_a_replay_and_can_fail() {
+fn resume_continues_without_a_replay_and_can_fail() {
     let (state, session) = left_behind();
     let params = json!({"sessionId": session, "cwd": "/work"});
     for how in ["ok", "null", "error"] {
@@ -152,7 +152,7 @@ fn sessions_are_listed_in_pages_closed_and_deleted() {
 
     load(&mut client, &ids[0]);
     let hanging = client.start_prompt("hang");
-    let id = client.ask("session/close", &json!({"sessionId": ids[0]}));
+    let id = client.send_request("session/close", &json!({"sessionId": ids[0]}));
     assert_eq!(client.rest_of_turn(hanging, |_| None).stop_reason(), "cancelled");
     assert_eq!(client.answer_to(id, |_| None).0["result"], json!({}));
     assert_eq!(client.prompt("count").answer["error"]["code"], -32002);
@@ -162,7 +162,7 @@ fn sessions_are_listed_in_pages_closed_and_deleted() {
 }
 
 #[test]
-fn what_is_not_announced_is_not_served() {
+fn unannounced_methods_are_not_served() {
     let mut client = Client::start(&["--caps", "none"]);
     let answer = client.call("initialize", &json!({"protocolVersion": 1}));
     let capabilities = &answer["result"]["agentCapabilities"];
@@ -175,7 +175,7 @@ fn what_is_not_announced_is_not_served() {
 }
 
 #[test]
-fn modes_and_options_can_be_set_and_are_forgotten_by_the_next_process() {
+fn modes_and_options_can_be_set_and_are_lost_after_a_restart() {
     let state = tempfile::tempdir().unwrap();
     let mut client = Client::with_state(state.path(), &[]);
     client.open("/work");
@@ -207,14 +207,14 @@ fn extension_requests_are_echoed_or_hang_until_they_are_cancelled() {
     let params = json!({"any": [1, {"thing": null}]});
     assert_eq!(client.call("_fake/echo", &params)["result"], params);
     assert_eq!(client.call("_fake/nothing", &params)["error"]["code"], -32601);
-    let id = client.ask("_fake/hang", &json!({}));
+    let id = client.send_request("_fake/hang", &json!({}));
     assert_eq!(client.call("_fake/echo", &json!(1))["result"], 1);
     client.notify("$/cancel_request", &json!({"requestId": id}));
     assert_eq!(client.answer_to(id, |_| None).0["error"]["code"], -32800);
 }
 
 #[test]
-fn nothing_is_served_before_initialize_and_session_new_wants_its_fields() {
+fn requests_need_initialize_and_session_new_needs_its_fields() {
     let mut client = Client::start(&[]);
     assert_eq!(client.call("session/new", &json!({}))["error"]["code"], -32600);
     client.call("initialize", &json!({"protocolVersion": 1}));
@@ -224,7 +224,7 @@ fn nothing_is_served_before_initialize_and_session_new_wants_its_fields() {
 }
 
 #[test]
-fn the_version_is_fixed_or_repeated() {
+fn protocol_version_is_fixed_or_echoed() {
     for (flag, wanted) in [("1", 1), ("2", 2), ("echo", 99)] {
         let mut client = Client::start(&["--version", flag]);
         let answer = client.call("initialize", &json!({"protocolVersion": 99}));
@@ -233,7 +233,7 @@ fn the_version_is_fixed_or_repeated() {
 }
 
 #[test]
-fn sessions_can_need_a_login() {
+fn sessions_can_require_authentication() {
     let new = json!({"cwd": "/", "mcpServers": []});
     for (flag, code) in [("--auth", None), ("--auth-refused", Some(-32000))] {
         let mut client = Client::initialized(&[flag]);
@@ -244,9 +244,9 @@ fn sessions_can_need_a_login() {
 }
 
 #[test]
-fn updates_can_come_before_the_session_is_known() {
+fn updates_can_precede_the_response_to_session_new() {
     let mut client = Client::initialized(&["--early-updates", "3", "--same-session-id"]);
-    let id = client.ask("session/new", &json!({"cwd": "/", "mcpServers": []}));
+    let id = client.send_request("session/new", &json!({"cwd": "/", "mcpServers": []}));
     let (answer, before) = client.answer_to(id, |_| None);
     assert_eq!(answer["result"]["sessionId"], "same");
     assert_eq!(before.len(), 3);
@@ -263,11 +263,11 @@ fn prompts_can_be_echoed_as_the_user() {
 }
 
 #[test]
-fn a_silent_phase_is_never_answered_and_a_delayed_one_holds_up_nobody() {
+fn silent_phase_is_never_answered_and_delayed_one_blocks_no_other() {
     let mut client = Client::initialized(&["--silent", "new", "--delay", "list", "50"]);
     let start = Instant::now();
-    client.ask("session/new", &json!({"cwd": "/", "mcpServers": []}));
-    let list = client.ask("session/list", &json!({}));
+    client.send_request("session/new", &json!({"cwd": "/", "mcpServers": []}));
+    let list = client.send_request("session/list", &json!({}));
     assert_eq!(client.call("_fake/echo", &json!(1))["result"], 1);
     let (answer, before) = client.answer_to(list, |_| None);
     assert!(answer["result"].is_object() && before.is_empty());

@@ -1,4 +1,4 @@
-//! What the words of a prompt do to a turn.
+//! The effect of prompt words on a turn.
 
 use std::{collections::BTreeSet, time::Instant};
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::client::{BOUND, Client};
 
 #[test]
-fn a_plain_prompt_is_said_back() {
+fn plain_prompt_is_echoed() {
     let mut client = Client::ready(&[]);
     let turn = client.prompt("hello\nworld");
     assert_eq!(turn.texts(), ["you said: hello\nworld"]);
@@ -15,7 +15,7 @@ fn a_plain_prompt_is_said_back() {
 }
 
 #[test]
-fn words_are_joined_by_then_or_by_lines_and_what_does_not_fit_is_plain_text() {
+fn words_are_joined_by_then_or_lines_and_others_are_plain_text() {
     let mut client = Client::ready(&[]);
     let turn = client.prompt("burst 2 then count then stop refusal");
     assert_eq!((turn.texts(), turn.stop_reason()), (vec!["1", "2", "count 1"], "refusal"));
@@ -24,7 +24,7 @@ fn words_are_joined_by_then_or_by_lines_and_what_does_not_fit_is_plain_text() {
 }
 
 #[test]
-fn a_burst_is_numbered_without_a_gap_padded_and_fast() {
+fn burst_is_numbered_without_gaps_padded_and_fast() {
     let mut client = Client::ready(&[]);
     let start = Instant::now();
     let id = client.start_prompt("burst 300000");
@@ -38,7 +38,7 @@ fn a_burst_is_numbered_without_a_gap_padded_and_fast() {
 }
 
 #[test]
-fn a_burst_can_be_cancelled() {
+fn burst_can_be_cancelled() {
     let mut client = Client::ready(&[]);
     let id = client.start_prompt("burst 1000000000");
     client.frame();
@@ -66,7 +66,7 @@ fn choose(option: &str) -> Value {
 }
 
 #[test]
-fn an_ask_reports_the_choice_and_a_refused_tool_fails() {
+fn ask_reports_the_choice_and_a_refused_tool_fails() {
     let mut client = Client::ready(&[]);
     let status = |turn: &super::client::Turn| turn.updates().next().unwrap()["status"].clone();
     let turn = client.prompt_with("ask", |ask| {
@@ -102,7 +102,7 @@ fn parallel_asks_may_be_answered_in_any_order() {
 }
 
 #[test]
-fn a_cancelled_ask_ends_the_turn_and_its_late_answer_is_no_offence() {
+fn late_answer_to_a_cancelled_ask_is_no_complaint() {
     let mut client = Client::ready(&[]);
     let id = client.start_prompt("ask");
     let ask = client.frame();
@@ -114,7 +114,7 @@ fn a_cancelled_ask_ends_the_turn_and_its_late_answer_is_no_offence() {
 }
 
 #[test]
-fn a_withdrawn_ask_still_waits_for_an_answer() {
+fn withdrawn_ask_still_waits_for_an_answer() {
     let mut client = Client::ready(&[]);
     let id = client.start_prompt("ask-withdraw 10");
     let (ask, withdrawal) = (client.frame(), client.frame());
@@ -146,7 +146,7 @@ fn elicitations_name_the_session_or_the_request() {
 }
 
 #[test]
-fn files_and_terminals_are_asked_of_the_client() {
+fn file_and_terminal_requests_go_to_the_client() {
     let mut client = Client::ready(&[]);
     let content = json!({"result": {"content": "two words"}});
     let turn = client.prompt_with("fs-read /a/b", |_| Some(content.clone()));
@@ -173,7 +173,7 @@ fn files_and_terminals_are_asked_of_the_client() {
 }
 
 #[test]
-fn unknown_things_are_sent_and_the_error_code_is_reported() {
+fn unknown_messages_are_sent_and_the_error_code_is_reported() {
     let mut client = Client::ready(&[]);
     let error = json!({"error": {"code": -32601, "message": "no"}});
     let turn = client.prompt_with("unknown-request", |_| Some(error.clone()));
@@ -185,7 +185,7 @@ fn unknown_things_are_sent_and_the_error_code_is_reported() {
 }
 
 #[test]
-fn a_turn_can_be_answered_in_odd_ways() {
+fn turn_can_be_answered_in_odd_ways() {
     let mut client = Client::ready(&[]);
     let turn = client.prompt("error -32000 log in first");
     assert_eq!(turn.answer["error"], json!({"code": -32000, "message": "log in first"}));
@@ -197,7 +197,7 @@ fn a_turn_can_be_answered_in_odd_ways() {
 }
 
 #[test]
-fn updates_can_come_after_the_end_of_the_turn() {
+fn updates_can_follow_the_end_of_the_turn() {
     let mut client = Client::ready(&[]);
     let turn = client.prompt("late 2");
     assert!(turn.frames.is_empty());
@@ -208,7 +208,7 @@ fn updates_can_come_after_the_end_of_the_turn() {
 }
 
 #[test]
-fn sessions_do_not_wait_for_each_other_and_one_takes_one_turn_at_a_time() {
+fn sessions_are_concurrent_and_each_has_one_turn_at_a_time() {
     let mut client = Client::ready(&[]);
     let first = client.session.clone();
     let hanging = client.start_prompt("hang");
@@ -223,7 +223,7 @@ fn sessions_do_not_wait_for_each_other_and_one_takes_one_turn_at_a_time() {
 }
 
 #[test]
-fn a_turn_reports_on_itself() {
+fn turn_reports_about_itself() {
     let mut client = Client::ready(&[]);
     let pid = format!("pid {}", client.child.id());
     let reports = [
@@ -248,7 +248,7 @@ fn a_turn_reports_on_itself() {
 }
 
 #[test]
-fn what_the_client_does_wrong_is_remembered() {
+fn complaints_list_violations_of_the_client() {
     let mut client = Client::ready(&[]);
     client.send(&json!({"jsonrpc": "2.0", "id": 77, "result": {}}));
     client.notify("session/nonsense", &json!({}));

@@ -1,4 +1,4 @@
-//! Chat Completions: a request in, the stream out.
+//! The Chat Completions API: a request and its stream.
 
 use jackfield_test_support::fake_model::FakeModel;
 use serde_json::json;
@@ -6,20 +6,20 @@ use serde_json::json;
 use super::http::{CHAT, Http, streamed, wait_until};
 
 #[test]
-fn a_plain_prompt_gets_a_greeting_in_five_chunks_and_then_usage() {
+fn plain_prompt_gets_a_greeting_in_five_chunks_then_usage() {
     let model = FakeModel::start();
     let response = Http::connect(model.addr).prompt("Hello?");
-    assert_eq!(response.said("content"), "Hello from the fake model.");
+    assert_eq!(response.joined_deltas("content"), "Hello from the fake model.");
     let events = response.events();
     assert_eq!(events.len(), 1 + 5 + 1 + 1);
     assert_eq!(events[6]["choices"][0]["finish_reason"], "stop");
     assert_eq!(events[7]["usage"]["total_tokens"], 125);
     assert_eq!(model.log()[0]["testKey"], true);
-    wait_until("the log says it is done", || model.log()[0]["end"] == "done");
+    wait_until("the log has the end", || model.log()[0]["end"] == "done");
 }
 
 #[test]
-fn an_answer_can_come_in_one_piece_and_as_json() {
+fn response_can_be_complete_and_json() {
     let model = FakeModel::start();
     let mut http = Http::connect(model.addr);
     let mut body = streamed(&[("user", "ECHO one two")]);
@@ -34,7 +34,7 @@ fn an_answer_can_come_in_one_piece_and_as_json() {
 }
 
 #[test]
-fn a_tool_of_the_request_is_called_and_its_answer_is_said() {
+fn offered_tool_is_called_and_its_result_is_repeated() {
     let model = FakeModel::start();
     let mut http = Http::connect(model.addr);
     let parameters =
@@ -65,20 +65,21 @@ fn a_tool_of_the_request_is_called_and_its_answer_is_said() {
     http.call("POST", CHAT, &body);
     assert_eq!(model.log()[2]["calls"].as_array().map(Vec::len), Some(2));
 
-    let talk = streamed(&[("user", "TOOL"), ("assistant", ""), ("tool", "a\n  file")]);
-    let response = http.call("POST", CHAT, &talk);
-    assert_eq!(response.said("content"), "The tool answered: a file - done.");
-    assert_eq!(http.prompt("TOOL").said("content"), "No tool I know was offered.");
+    let messages = streamed(&[("user", "TOOL"), ("assistant", ""), ("tool", "a\n  file")]);
+    let response = http.call("POST", CHAT, &messages);
+    assert_eq!(response.joined_deltas("content"), "The tool answered: a file - done.");
+    assert_eq!(http.prompt("TOOL").joined_deltas("content"), "No tool I know was offered.");
 }
 
 #[test]
-fn turns_are_counted_thoughts_come_first_and_long_answers_are_long() {
+fn turns_are_counted_and_reasoning_comes_first() {
     let model = FakeModel::start();
     let mut http = Http::connect(model.addr);
-    let talk = [("user", "one"), ("assistant", "yes"), ("user", "<x>SLOW</x>"), ("user", "COUNT")];
-    let response = http.call("POST", CHAT, &streamed(&talk));
-    assert_eq!(response.said("content"), "I see 2 user messages.");
+    let messages =
+        [("user", "one"), ("assistant", "yes"), ("user", "<x>SLOW</x>"), ("user", "COUNT")];
+    let response = http.call("POST", CHAT, &streamed(&messages));
+    assert_eq!(response.joined_deltas("content"), "I see 2 user messages.");
     let response = http.prompt("THINK hard");
-    assert_eq!(response.said("reasoning_content"), "I should think about this first.");
-    assert!(200_000 / 2 < http.prompt("LONG").said("content").len());
+    assert_eq!(response.joined_deltas("reasoning_content"), "I should think about this first.");
+    assert!(200_000 / 2 < http.prompt("LONG").joined_deltas("content").len());
 }

@@ -1,4 +1,4 @@
-//! A plain HTTP client over a real socket, for the tests of the server.
+//! A plain HTTP client over a real socket.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 
 pub(crate) const BOUND: Duration = Duration::from_secs(20);
 
-/// Where most clients send their requests.
+/// The path that most clients use.
 pub(crate) const CHAT: &str = "/a/test/v1/chat/completions";
 
-/// One connection, kept open between requests.
+/// One connection, which stays open between requests.
 pub(crate) struct Http(pub(crate) BufReader<TcpStream>);
 
 #[derive(Debug)]
@@ -30,21 +30,21 @@ impl Response {
         serde_json::from_str(&self.body).expect("a JSON body")
     }
 
-    /// The payloads of a stream; `[DONE]`, which is no JSON, aside.
+    /// The payloads of a stream without `[DONE]`, which is not JSON.
     pub(crate) fn events(&self) -> Vec<Value> {
         let data = self.body.lines().filter_map(|it| it.strip_prefix("data: "));
         let data = data.filter(|it| *it != "[DONE]");
         data.map(|it| serde_json::from_str(it).expect("a JSON event")).collect()
     }
 
-    /// The bytes of a stream as they came, but for the part of ids that is never the same.
+    /// The bytes of a stream, with the variable part of ids removed.
     pub(crate) fn bytes(&self, model: &FakeModel) -> String {
         let id = model.log().last().and_then(|it| it["id"].as_str().map(str::to_owned));
         self.body.replace(&id.expect("the log has the id"), "ID")
     }
 
     /// A field of all deltas, joined.
-    pub(crate) fn said(&self, field: &str) -> String {
+    pub(crate) fn joined_deltas(&self, field: &str) -> String {
         let events = self.events();
         let deltas = events.iter().map(|it| &it["choices"][0]["delta"][field]);
         deltas.filter_map(Value::as_str).collect()
@@ -79,7 +79,7 @@ impl Http {
         let mut head = String::new();
         while !head.ends_with("\r\n\r\n") {
             let line = self.line();
-            assert!(!line.is_empty(), "the head is cut: {head}");
+            assert!(!line.is_empty(), "the head is incomplete: {head}");
             head.push_str(&line);
         }
         head
@@ -99,7 +99,7 @@ impl Http {
         Response { status, head, body: String::from_utf8(body).expect("UTF-8") }
     }
 
-    /// Reads a chunk; whether more follow.
+    /// Reads a chunk; returns whether more follow.
     pub(crate) fn chunk(&mut self, body: &mut Vec<u8>) -> bool {
         let line = self.line();
         let size = usize::from_str_radix(line.trim_end(), 16).expect("the size of a chunk");
@@ -129,7 +129,7 @@ pub(crate) fn streamed(messages: &[(&str, &str)]) -> Value {
 pub(crate) fn wait_until(what: &str, is_true: impl Fn() -> bool) {
     let end = Instant::now() + BOUND;
     while !is_true() {
-        assert!(Instant::now() < end, "in vain: {what}");
+        assert!(Instant::now() < end, "timed out waiting until {what}");
         thread::sleep(Duration::from_millis(2));
     }
 }

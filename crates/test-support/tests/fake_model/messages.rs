@@ -1,4 +1,4 @@
-//! Anthropic Messages: a request in, the stream out.
+//! The Anthropic Messages API: a request and its stream.
 
 use jackfield_test_support::fake_model::FakeModel;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ fn request(content: &Value) -> Value {
     json!({"model": "fake-model", "max_tokens": 9, "stream": true, "messages": [message]})
 }
 
-fn ask(model: &FakeModel, body: &Value) -> Response {
+fn send_request(model: &FakeModel, body: &Value) -> Response {
     Http::connect(model.addr).call("POST", PATH, body)
 }
 
@@ -24,16 +24,16 @@ fn bash() -> Value {
 }
 
 /// A member of all deltas of one kind, joined.
-fn said(response: &Response, kind: &str, field: &str) -> String {
+fn joined_deltas(response: &Response, kind: &str, field: &str) -> String {
     let events = response.events();
     let deltas = events.iter().map(|it| &it["delta"]).filter(|it| it["type"] == kind);
     deltas.filter_map(|it| it[field].as_str()).collect()
 }
 
 #[test]
-fn a_greeting_is_these_bytes() {
+fn greeting_has_exactly_these_bytes() {
     let model = FakeModel::start();
-    let response = ask(&model, &request(&json!("ECHO one two")));
+    let response = send_request(&model, &request(&json!("ECHO one two")));
     let wanted = r#"event: message_start
 data: {"type":"message_start","message":{"id":"msg_ID","type":"message","role":"assistant","model":"fake-model","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":120,"cache_creation_input_tokens":0,"cache_read_input_tokens":20,"output_tokens":1}}}
 
@@ -63,15 +63,15 @@ data: {"type":"message_stop"}
 }
 
 #[test]
-fn thoughts_are_a_signed_block_and_tools_have_one_each() {
+fn reasoning_is_a_signed_block_and_each_tool_call_has_one() {
     let model = FakeModel::start();
     let mut body = request(&json!([{"type": "text", "text": "THINK, then TWOTOOLS"}]));
     body["tools"] = json!([bash()]);
-    let response = ask(&model, &body);
-    let thoughts = said(&response, "thinking_delta", "thinking");
+    let response = send_request(&model, &body);
+    let thoughts = joined_deltas(&response, "thinking_delta", "thinking");
     assert_eq!(thoughts, "I should think about this first.");
-    assert_eq!(said(&response, "signature_delta", "signature"), "ZmFrZQ==");
-    let input = said(&response, "input_json_delta", "partial_json");
+    assert_eq!(joined_deltas(&response, "signature_delta", "signature"), "ZmFrZQ==");
+    let input = joined_deltas(&response, "input_json_delta", "partial_json");
     assert_eq!(input, r#"{"command":"echo hello-from-tool"}{"command":"echo hello-again"}"#);
     let events = response.events();
     let blocks = events.iter().filter(|it| it["type"] == "content_block_start");
@@ -80,33 +80,33 @@ fn thoughts_are_a_signed_block_and_tools_have_one_each() {
     assert_eq!(events[events.len() - 2]["delta"]["stop_reason"], "tool_use");
 
     body["stream"] = json!(false);
-    let whole = ask(&model, &body).json();
+    let whole = send_request(&model, &body).json();
     assert_eq!(whole["content"][2]["input"]["command"], "echo hello-from-tool");
     assert_eq!(whole["stop_reason"], "tool_use");
 }
 
 #[test]
-fn what_a_tool_answered_is_said_unless_the_user_spoke_since() {
+fn tool_result_is_repeated_unless_a_user_message_follows() {
     let model = FakeModel::start();
     let answer = json!({"type": "tool_result", "tool_use_id": "t", "content": "a file"});
     let reminder = json!({"type": "text", "text": "<system-reminder>COUNT</system-reminder>"});
-    let response = ask(&model, &request(&json!([answer, reminder])));
-    assert_eq!(said(&response, "text_delta", "text"), "The tool answered: a file - done.");
+    let response = send_request(&model, &request(&json!([answer, reminder])));
+    assert_eq!(joined_deltas(&response, "text_delta", "text"), "The tool answered: a file - done.");
     let cancelled = json!({"type": "text", "text": "[Request interrupted by user for tool use]"});
     let next = json!({"type": "text", "text": "COUNT"});
-    let response = ask(&model, &request(&json!([answer, cancelled, next])));
-    assert_eq!(said(&response, "text_delta", "text"), "I see 1 user messages.");
+    let response = send_request(&model, &request(&json!([answer, cancelled, next])));
+    assert_eq!(joined_deltas(&response, "text_delta", "text"), "I see 1 user messages.");
 }
 
 #[test]
-fn json_errors_counts_and_models_have_the_shapes_of_the_api() {
+fn json_errors_counts_and_models_have_the_format_of_the_api() {
     let model = FakeModel::start();
     let mut http = Http::connect(model.addr);
     let mut body = request(&json!("give me JSON"));
     let schema = json!({"type": "object", "properties": {"t": {}}, "required": ["t"]});
     body["output_config"] = json!({"format": {"type": "json_schema", "schema": schema}});
     let response = http.call("POST", PATH, &body);
-    assert_eq!(said(&response, "text_delta", "text"), r#"{"t":"fake"}"#);
+    assert_eq!(joined_deltas(&response, "text_delta", "text"), r#"{"t":"fake"}"#);
 
     for (word, kind, waits) in [
         ("ERR401", "authentication_error", false),

@@ -1,6 +1,6 @@
-//! The fake model server answers as its manual says, over real sockets, in four dialects.
+//! The fake model server behaves as its manual states, over real sockets, in four dialects.
 //!
-//! (The modules are marked as tests so that the lints know them for what they are.)
+//! (The modules are marked as tests for the lints.)
 
 #[cfg(test)]
 mod chat;

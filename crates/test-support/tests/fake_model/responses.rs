@@ -1,4 +1,4 @@
-//! `OpenAI` Responses: a request in, the stream out.
+//! The `OpenAI` Responses API: a request and its stream.
 
 use jackfield_test_support::fake_model::FakeModel;
 use serde_json::{Value, json};
@@ -12,19 +12,19 @@ fn user(text: &str) -> Value {
     json!({"type": "message", "role": "user", "content": content})
 }
 
-fn ask(model: &FakeModel, input: &Value, tools: &Value) -> Response {
+fn send_request(model: &FakeModel, input: &Value, tools: &Value) -> Response {
     let body = json!({"model": "fake-model", "stream": true, "input": input, "tools": tools});
     Http::connect(model.addr).call("POST", PATH, &body)
 }
 
 /// The `delta` of all events of one type, joined.
-fn said(response: &Response, kind: &str) -> String {
+fn joined_deltas(response: &Response, kind: &str) -> String {
     let events = response.events();
     let deltas = events.iter().filter(|it| it["type"] == kind);
     deltas.filter_map(|it| it["delta"].as_str()).collect()
 }
 
-/// What the response put out in the end.
+/// The output of the completed response.
 fn output(response: &Response) -> Vec<Value> {
     let events = response.events();
     let last = events.last().unwrap();
@@ -33,9 +33,9 @@ fn output(response: &Response) -> Vec<Value> {
 }
 
 #[test]
-fn a_greeting_is_these_bytes() {
+fn greeting_has_exactly_these_bytes() {
     let model = FakeModel::start();
-    let response = ask(&model, &json!([user("ECHO one")]), &json!([]));
+    let response = send_request(&model, &json!([user("ECHO one")]), &json!([]));
     let begun = r#""id":"resp_ID","object":"response","created_at":1700000000,"status":"in_progress","model":"fake-model","output":[],"tools":[],"parallel_tool_calls":true,"tool_choice":"auto","error":null,"incomplete_details":null,"instructions":null,"metadata":{},"usage":null"#;
     let item = r#"{"type":"message","id":"msg_ID","status":"completed","role":"assistant","content":[{"type":"output_text","text":"one","annotations":[]}]}"#;
     let usage = r#"{"input_tokens":120,"input_tokens_details":{"cached_tokens":20},"output_tokens":1,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":121}"#;
@@ -72,15 +72,15 @@ fn a_greeting_is_these_bytes() {
 }
 
 #[test]
-fn a_function_is_called_with_arguments_in_pieces_after_the_thoughts() {
+fn function_call_arguments_come_in_pieces_after_the_reasoning() {
     let model = FakeModel::start();
     let parameters = json!({"properties": {"cmd": {"type": "string"}}, "required": ["cmd"]});
     let shell = json!({"type": "function", "name": "exec_command", "parameters": parameters});
     let group = json!({"type": "namespace", "name": "unix", "tools": [shell]});
-    let response = ask(&model, &json!([user("THINK, TOOL")]), &json!([group]));
-    let thoughts = said(&response, "response.reasoning_summary_text.delta");
+    let response = send_request(&model, &json!([user("THINK, TOOL")]), &json!([group]));
+    let thoughts = joined_deltas(&response, "response.reasoning_summary_text.delta");
     assert_eq!(thoughts, "I should think about this first.");
-    let arguments = said(&response, "response.function_call_arguments.delta");
+    let arguments = joined_deltas(&response, "response.function_call_arguments.delta");
     assert_eq!(arguments, r#"{"cmd":"echo hello-from-tool"}"#);
     let output = output(&response);
     let kinds: Vec<_> = output.iter().map(|it| it["type"].clone()).collect();
@@ -91,30 +91,30 @@ fn a_function_is_called_with_arguments_in_pieces_after_the_thoughts() {
     );
     let call = json!({"type": "function_call", "call_id": output[2]["call_id"]});
     let answer = json!({"type": "function_call_output", "output": "a\nfile"});
-    let response = ask(&model, &json!([user("TOOL"), call, answer]), &json!([group]));
-    let text = said(&response, "response.output_text.delta");
+    let response = send_request(&model, &json!([user("TOOL"), call, answer]), &json!([group]));
+    let text = joined_deltas(&response, "response.output_text.delta");
     assert_eq!(text, "The tool answered: a file - done.");
 }
 
 #[test]
-fn codex_is_given_code_for_the_tool_that_takes_code() {
+fn codex_gets_code_for_its_code_tool() {
     let model = FakeModel::start();
     let exec = json!({"type": "custom", "name": "exec", "description": "runs JavaScript"});
     let offer = json!({"type": "additional_tools", "tools": [exec]});
     let instructions = user("# AGENTS.md\nTOUCH nothing");
     let context = user("<environment_context>WRITE</environment_context>");
     let input = |text| json!([offer, instructions, context, user(text)]);
-    let response = ask(&model, &input("TOOL"), &json!(null));
+    let response = send_request(&model, &input("TOOL"), &json!(null));
     let code = r#"text((await tools.exec_command({"cmd":"echo hello-from-tool"})).output)"#;
-    assert_eq!(said(&response, "response.custom_tool_call_input.delta"), code);
+    assert_eq!(joined_deltas(&response, "response.custom_tool_call_input.delta"), code);
     let output = output(&response);
     assert_eq!(
         (&output[1]["type"], &output[1]["input"]),
         (&json!("custom_tool_call"), &json!(code))
     );
     assert_eq!(model.log()[0]["userTurns"], 1);
-    let response = ask(&model, &input("WRITE /tmp/x.txt"), &json!(null));
-    let code = said(&response, "response.custom_tool_call_input.delta");
+    let response = send_request(&model, &input("WRITE /tmp/x.txt"), &json!(null));
+    let code = joined_deltas(&response, "response.custom_tool_call_input.delta");
     assert!(
         code.contains("tools.apply_patch(\"*** Begin Patch\\n*** Add File: /tmp/x.txt"),
         "{code}"
@@ -122,7 +122,7 @@ fn codex_is_given_code_for_the_tool_that_takes_code() {
 }
 
 #[test]
-fn whole_answers_json_and_errors_have_the_shapes_of_the_api() {
+fn complete_responses_json_and_errors_have_the_format_of_the_api() {
     let model = FakeModel::start();
     let mut http = Http::connect(model.addr);
     let mut body = json!({"model": "fake-model", "input": "THINK"});

@@ -1,4 +1,4 @@
-//! What does not depend on the dialect: pace, failures, the log, connections.
+//! Behavior that does not depend on the dialect: pace, failures, the log, connections.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
@@ -14,7 +14,7 @@ use serde_json::json;
 use super::http::{BOUND, CHAT, Http, streamed, wait_until};
 
 #[test]
-fn errors_come_by_word_once_by_prefix_and_by_order() {
+fn errors_are_chosen_by_word_prefix_and_fail_next() {
     let model = FakeModel::start();
     let mut http = Http::connect(model.addr);
     let response = http.prompt("ERR429 please");
@@ -33,7 +33,7 @@ fn errors_come_by_word_once_by_prefix_and_by_order() {
 }
 
 #[test]
-fn models_and_the_log_can_be_asked_for_and_nothing_else() {
+fn only_models_and_the_log_are_served() {
     let model = FakeModel::start();
     let mut http = Http::connect(model.addr);
     let list = http.call("GET", "/any/v1/models", &json!(null)).json();
@@ -45,7 +45,7 @@ fn models_and_the_log_can_be_asked_for_and_nothing_else() {
 }
 
 #[test]
-fn a_chunked_request_is_read_whole() {
+fn chunked_request_is_read_completely() {
     let model = FakeModel::start();
     let mut http = Http::connect(model.addr);
     let body = streamed(&[("user", "ECHO chunked")]).to_string();
@@ -54,22 +54,22 @@ fn a_chunked_request_is_read_whole() {
     let chunk = |text: &str| format!("{:x}\r\n{text}\r\n", text.len());
     let request = [head, chunk(first), chunk(second), chunk("")].concat();
     http.0.get_mut().write_all(request.as_bytes()).unwrap();
-    assert_eq!(http.response().said("content"), "chunked");
+    assert_eq!(http.response().joined_deltas("content"), "chunked");
 }
 
 #[test]
-fn a_cut_answer_ends_in_the_middle() {
+fn cut_response_ends_in_the_middle() {
     let model = FakeModel::start();
     let mut http = Http::connect(model.addr);
     http.send("POST", CHAT, &streamed(&[("user", "CUT")]).to_string());
     let mut rest = String::new();
     http.0.read_to_string(&mut rest).unwrap();
     assert!(rest.contains("from") && !rest.contains("model."), "{rest}");
-    wait_until("the log says so", || model.log()[0]["end"] == "gone");
+    wait_until("the log has the end", || model.log()[0]["end"] == "gone");
 }
 
 #[test]
-fn a_slow_answer_notices_that_its_client_left() {
+fn slow_response_detects_that_its_client_disconnected() {
     let model = FakeModel::start();
     for word in ["SLOW", "HANG"] {
         let mut http = Http::connect(model.addr);
@@ -81,7 +81,7 @@ fn a_slow_answer_notices_that_its_client_left() {
     wait_until("both are gone", || model.log().iter().all(|it| it["end"] == "gone"));
 }
 
-/// The same words in every dialect.
+/// A request with the same line in every dialect.
 fn in_every_dialect(line: &str) -> [(&'static str, String); 4] {
     let chat = streamed(&[("user", line)]);
     let gemini = json!({"contents": [{"role": "user", "parts": [{"text": line}]}]});
@@ -100,16 +100,16 @@ fn every_dialect_is_slow_hangs_and_is_cut() {
         for (path, body) in in_every_dialect(word) {
             let mut http = Http::connect(model.addr);
             http.send("POST", path, &body);
-            let mut heard = http.head();
-            while !heard.contains(last) {
+            let mut received = http.head();
+            while !received.contains(last) {
                 let line = http.line();
-                assert!(!line.is_empty(), "{path} ended early: {heard}");
-                heard.push_str(&line);
+                assert!(!line.is_empty(), "{path} ended early: {received}");
+                received.push_str(&line);
             }
             if word == "CUT" {
-                http.0.read_to_string(&mut heard).unwrap();
+                http.0.read_to_string(&mut received).unwrap();
             }
-            assert!(!heard.contains(never), "{path} {word}: {heard}");
+            assert!(!received.contains(never), "{path} {word}: {received}");
             http.0.get_ref().shutdown(Shutdown::Both).unwrap_or_default();
         }
     }
@@ -131,7 +131,7 @@ fn every_dialect_fails_by_prefix_and_counts_turns() {
 }
 
 #[test]
-fn a_head_request_gets_a_head_and_every_place_for_a_key_is_known() {
+fn head_request_gets_a_head_and_key_is_found_in_every_place() {
     let model = FakeModel::start();
     let mut http = Http::connect(model.addr);
     http.send("HEAD", "/anything", "");
@@ -152,7 +152,7 @@ fn a_head_request_gets_a_head_and_every_place_for_a_key_is_known() {
 }
 
 #[test]
-fn a_dropped_server_lets_go_of_every_connection() {
+fn dropped_server_closes_every_connection() {
     let model = FakeModel::start();
     let (addr, mut idle) = (model.addr, Http::connect(model.addr));
     assert_eq!(idle.prompt("hello").status, 200);
@@ -167,7 +167,7 @@ fn a_dropped_server_lets_go_of_every_connection() {
 }
 
 #[test]
-fn the_program_says_where_it_listens_and_ends_with_its_stdin() {
+fn program_prints_its_address_and_exits_at_end_of_stdin() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_fake-model"))
         .arg("--until-eof")
         .env_clear()

@@ -1,34 +1,34 @@
-//! A server whose disk is full.
+//! A server with a full disk.
 
-use super::raw::Raw;
+use super::raw::RawClient;
 use jackfield_test_support::nats::Cluster;
 use std::{fs, time::Duration};
 
 const SIZE: u64 = 32 * 1024 * 1024;
 
 #[test]
-fn a_full_disk_acknowledges_nothing_until_there_is_room_and_the_server_starts_again() {
+fn full_disk_acknowledges_nothing_until_space_is_free_and_server_restarts() {
     let Some(mut cluster) = Cluster::start_with_small_disk(1, 0, SIZE) else { return };
-    let mut client = Raw::connect(&cluster.urls()[0]);
+    let mut client = RawClient::connect(&cluster.urls()[0]);
     client.create_stream("kept", 1);
-    assert_eq!(client.ask("kept", "fits")["seq"], 1);
+    assert_eq!(client.request("kept", "fits")["seq"], 1);
     cluster.fill_disk();
-    let fact = "x".repeat(1024 * 1024);
-    let said = client.try_to_ask("kept", &fact, Duration::from_secs(1));
-    assert!(said.is_none(), "the server says nothing at all: {said:?}");
+    let message = "x".repeat(1024 * 1024);
+    let response = client.try_request("kept", &message, Duration::from_secs(1));
+    assert!(response.is_none(), "the server does not respond: {response:?}");
     assert!(cluster.servers()[0].said().contains("no space left on device"));
     cluster.empty_disk();
-    assert!(client.try_to_ask("kept", "fits", Duration::from_secs(1)).is_none(), "nor later");
+    assert!(client.try_request("kept", "fits", Duration::from_secs(1)).is_none(), "nor later");
     assert!(!cluster.servers()[0].is_healthy());
     cluster.stop(0);
     cluster.restart(0);
     cluster.wait_until_well();
-    let mut client = Raw::connect(&cluster.urls()[0]);
-    assert_eq!(client.ask("kept", &fact)["seq"], 2, "the first one is still there");
+    let mut client = RawClient::connect(&cluster.urls()[0]);
+    assert_eq!(client.request("kept", &message)["seq"], 2, "the first one is still there");
 }
 
 #[test]
-fn nothing_is_left_of_a_small_disk() {
+fn dropped_small_disk_is_removed() {
     let mounts = || fs::read_to_string("/proc/mounts").unwrap();
     let Some(cluster) = Cluster::start_with_small_disk(1, 0, SIZE) else { return };
     let words =

@@ -1,14 +1,13 @@
-//! NATS servers and networks under test control: they come up, are hurt, come back, and are gone in the
-//! end.
+//! NATS servers and networks under test control: they start, fail, recover and are removed.
 //!
-//! (The modules are marked as tests so that the lints know them for what they are.)
+//! (The modules are marked as tests for the lints.)
 
+#[cfg(test)]
+mod cleanup;
 #[cfg(test)]
 mod cluster;
 #[cfg(test)]
 mod disk;
-#[cfg(test)]
-mod gone;
 #[cfg(test)]
 mod network;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The few lines of NATS' protocol that these tests need.
+//! The small part of the NATS protocol that these tests need.
 
 use serde_json::{Value, json};
 use std::{
@@ -7,55 +7,56 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// An election takes some four to nine seconds.
+/// An election takes four to nine seconds.
 const BOUND: Duration = Duration::from_secs(40);
 
-/// A client that has one question at a time.
-pub(crate) struct Raw {
-    /// What the server said first.
+/// A client with one request at a time.
+pub(crate) struct RawClient {
+    /// The `INFO` line of the server.
     pub(crate) greeting: String,
     stream: BufReader<TcpStream>,
     asked: u32,
 }
 
-impl Raw {
-    pub(crate) fn connect(url: &str) -> Raw {
+impl RawClient {
+    pub(crate) fn connect(url: &str) -> RawClient {
         let address = url.trim_start_matches("nats://");
         let (login, address) = address.split_once('@').unwrap_or((":", address));
         let (user, password) = login.split_once(':').unwrap();
         let stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(BOUND)).unwrap();
-        let mut raw = Raw { greeting: String::new(), stream: BufReader::new(stream), asked: 0 };
+        let mut raw =
+            RawClient { greeting: String::new(), stream: BufReader::new(stream), asked: 0 };
         raw.greeting = raw.line().unwrap();
-        // With this version of the protocol it hears news, such as a server that will go.
+        // With this protocol version, the client receives updates such as lame duck mode.
         let options = json!({
             "protocol": 1, "verbose": false, "headers": true, "no_responders": true,
             "user": user, "pass": password,
         });
-        raw.say(&format!("CONNECT {options}\r\nSUB answers.* 1\r\nPING\r\n"));
+        raw.send(&format!("CONNECT {options}\r\nSUB answers.* 1\r\nPING\r\n"));
         raw.wait_for_line(|it| it == "PONG");
         raw
     }
 
-    /// One that keeps what is said to its name, on so many servers.
+    /// Creates a stream with a subject of the same name and this many replicas.
     pub(crate) fn create_stream(&mut self, name: &str, replicas: u32) -> Value {
         let config = json!({ "name": name, "subjects": [name], "num_replicas": replicas });
-        let made = self.ask(&format!("$JS.API.STREAM.CREATE.{name}"), &config.to_string());
+        let made = self.request(&format!("$JS.API.STREAM.CREATE.{name}"), &config.to_string());
         assert!(made.get("error").is_none(), "{made}");
         made
     }
 
-    /// The answer to this question: null if nobody is there to hear it.
-    pub(crate) fn ask(&mut self, subject: &str, body: &str) -> Value {
-        let answer = self.try_to_ask(subject, body, BOUND);
+    /// The response to a request; null if there is no responder.
+    pub(crate) fn request(&mut self, subject: &str, body: &str) -> Value {
+        let answer = self.try_request(subject, body, BOUND);
         answer.unwrap_or_else(|| panic!("no answer from `{subject}`"))
     }
 
-    /// The same until somebody answers.
-    pub(crate) fn ask_again(&mut self, subject: &str, body: &str) -> Value {
+    /// Repeats the request until there is a response.
+    pub(crate) fn request_until_answered(&mut self, subject: &str, body: &str) -> Value {
         let begin = Instant::now();
         while begin.elapsed() < BOUND {
-            let answer = self.try_to_ask(subject, body, Duration::from_secs(1));
+            let answer = self.try_request(subject, body, Duration::from_secs(1));
             if let Some(answer @ Value::Object(_)) = answer {
                 return answer;
             }
@@ -63,15 +64,15 @@ impl Raw {
         panic!("no answer from `{subject}`");
     }
 
-    /// Nothing if no answer comes in time.
-    pub(crate) fn try_to_ask(
+    /// `None` if there is no response in time.
+    pub(crate) fn try_request(
         &mut self,
         subject: &str,
         body: &str,
         bound: Duration,
     ) -> Option<Value> {
         self.asked += 1;
-        self.say(&format!("PUB {subject} answers.{} {}\r\n{body}\r\n", self.asked, body.len()));
+        self.send(&format!("PUB {subject} answers.{} {}\r\n{body}\r\n", self.asked, body.len()));
         self.answer(bound)
     }
 
@@ -83,7 +84,7 @@ impl Raw {
         while self.line().is_some() {}
     }
 
-    /// To the last question; what comes late is for nobody.
+    /// The response to the last request; late responses to earlier ones are ignored.
     fn answer(&mut self, bound: Duration) -> Option<Value> {
         self.stream.get_ref().set_read_timeout(Some(bound)).unwrap();
         let wanted = format!("answers.{}", self.asked);
@@ -97,18 +98,18 @@ impl Raw {
             let mut body = vec![0; words.last().unwrap().parse::<usize>().unwrap() + 2];
             self.stream.read_exact(&mut body).unwrap();
             if words[1] == wanted {
-                // With headers it says only that nobody is there.
+                // A message with headers means that there is no responder.
                 return Some(serde_json::from_slice(&body).unwrap_or(Value::Null));
             }
         }
         None
     }
 
-    fn say(&mut self, text: &str) {
+    fn send(&mut self, text: &str) {
         self.stream.get_mut().write_all(text.as_bytes()).unwrap();
     }
 
-    /// Nothing after the end, or when nothing has come in time.
+    /// `None` at the end, or after a timeout.
     fn line(&mut self) -> Option<String> {
         let mut line = String::new();
         match self.stream.read_line(&mut line) {

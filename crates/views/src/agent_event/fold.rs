@@ -1,59 +1,70 @@
-//! The fold from facts to agent events.
+//! The fold from events of the log to agent events.
 
-use super::{AgentEvent, Status, TokenUsage};
-use crate::story::{Step, Story, TurnEnded};
-use crate::usage::Tokens;
+use super::{AgentEvent, StatusEvent, TokenUsage};
+use crate::timeline::{PermissionRequest, SessionTimeline, TimelineStep, TurnEnd};
+use crate::usage::TokenCounts;
 use jackfield_events::ReceivedEvent;
 use serde_json::Value;
 
-/// Folded from the facts of a session, in order, from any fact on. Whoever wants the same events of
-/// a turn again, and as many for each fact, starts at its `prompted` or before; only what was known
-/// earlier may be missing in them: the model, what the session had cost.
+/// Folds the events of a session in order, starting at any event. A reader that starts at or before the
+/// `prompted` of a turn gets the same agent events for that turn, and the same number per event. Only
+/// earlier knowledge may be missing in them: the model and the previous cost of the session.
 #[derive(Debug, Default)]
-pub struct AgentEvents {
-    story: Story,
+pub struct AgentEventView {
+    timeline: SessionTimeline,
 }
 
-impl AgentEvents {
-    pub fn fold(&mut self, event: &ReceivedEvent) -> Vec<AgentEvent> {
-        let told = self.story.fold(event);
+impl AgentEventView {
+    pub fn fold_event(&mut self, event: &ReceivedEvent) -> Vec<AgentEvent> {
+        let update = self.timeline.fold_event(event);
         let mut events = Vec::new();
-        for placed in told.steps {
-            self.tell(placed.step, event, &mut events);
+        for entry in update.entries {
+            self.push_events(entry.step, event, &mut events);
         }
         events
     }
 
-    fn tell(&self, step: Step, event: &ReceivedEvent, events: &mut Vec<AgentEvent>) {
+    fn push_events(&self, step: TimelineStep, event: &ReceivedEvent, events: &mut Vec<AgentEvent>) {
         match step {
-            Step::Awake { rung, model } => {
+            TimelineStep::AgentReady { restored_by, model } => {
                 let session_id = event.session.as_ref().map(ToString::to_string);
-                let status = Status { model, detail: rung, session_id, ..status("initializing") };
+                let status = StatusEvent {
+                    model,
+                    detail: restored_by,
+                    session_id,
+                    ..new_status("initializing")
+                };
                 events.push(AgentEvent::Status(status));
             }
-            Step::Model(model) => {
-                events.push(AgentEvent::Status(Status { model: Some(model), ..status("model") }));
+            TimelineStep::ModelChanged(model) => {
+                events.push(AgentEvent::Status(StatusEvent {
+                    model: Some(model),
+                    ..new_status("model")
+                }));
             }
-            Step::Mode(mode) => events.push(AgentEvent::Mode { mode }),
-            Step::Options(options) => events.push(AgentEvent::Config { options }),
-            Step::TurnBegan { .. } => {
-                let model = self.story.model().map(str::to_owned);
-                events.push(AgentEvent::Status(Status { model, ..status("running") }));
+            TimelineStep::ModeChanged(mode) => events.push(AgentEvent::Mode { mode }),
+            TimelineStep::OptionsChanged(options) => events.push(AgentEvent::Config { options }),
+            TimelineStep::TurnStarted { .. } => {
+                let model = self.timeline.model().map(str::to_owned);
+                events.push(AgentEvent::Status(StatusEvent { model, ..new_status("running") }));
             }
-            Step::Text { text, ttft_ms, .. } => {
+            TimelineStep::Text { text, ttft_ms, .. } => {
                 if ttft_ms.is_some() {
-                    events.push(AgentEvent::Status(Status { ttft_ms, ..status("streaming") }));
+                    events.push(AgentEvent::Status(StatusEvent {
+                        ttft_ms,
+                        ..new_status("streaming")
+                    }));
                 }
                 events.push(AgentEvent::TextDelta { delta: text });
             }
-            Step::Thought { text, starts, .. } => {
+            TimelineStep::Thought { text, starts, .. } => {
                 if starts {
                     events.push(AgentEvent::ThinkingStart);
                 }
                 events.push(AgentEvent::ThinkingDelta { delta: text });
             }
-            Step::Block(block) => events.push(in_words(&block)),
-            Step::CallBegan(call) => events.push(AgentEvent::ToolUse {
+            TimelineStep::Block(block) => events.push(block_event(&block)),
+            TimelineStep::CallStarted(call) => events.push(AgentEvent::ToolUse {
                 id: call.id,
                 name: call.name,
                 input: call.input,
@@ -61,50 +72,56 @@ impl AgentEvents {
                 kind: call.kind,
                 parent_tool_use_id: call.parent,
             }),
-            Step::CallEnded { id, content, is_error, .. } => {
+            TimelineStep::CallEnded { id, content, is_error, .. } => {
                 events.push(AgentEvent::ToolResult { tool_use_id: id, content, is_error });
             }
-            Step::Plan(entries) => events.push(AgentEvent::Plan { entries }),
-            Step::Asked(asked) => events.push(AgentEvent::PermissionRequest {
-                ask: asked.ask,
-                tool_use_id: asked.call.id,
-                name: asked.call.name,
-                title: asked.call.title,
-                input: asked.call.input,
-                options: asked.options,
-            }),
-            Step::Answered { ask, call, option, by } => {
+            TimelineStep::Plan(entries) => events.push(AgentEvent::Plan { entries }),
+            TimelineStep::PermissionRequested(request) => {
+                events.push(permission_event(*request));
+            }
+            TimelineStep::PermissionAnswered { ask, call, option, by } => {
                 let (tool_use_id, option_id) = (call, option);
                 events.push(AgentEvent::PermissionResponse { ask, tool_use_id, option_id, by });
             }
-            Step::TurnEnded { ended, .. } => end(*ended, events),
-            Step::Unmapped(line) => events.push(AgentEvent::Raw { line: line.to_string() }),
-            Step::Note { label, detail, ms } => {
-                let status = Status { detail, elapsed_ms: ms, ..status(&label) };
+            TimelineStep::TurnEnded { end, .. } => push_turn_end(*end, events),
+            TimelineStep::Unmapped(line) => events.push(AgentEvent::Raw { line: line.to_string() }),
+            TimelineStep::Note { label, detail, ms } => {
+                let status = StatusEvent { detail, elapsed_ms: ms, ..new_status(&label) };
                 events.push(AgentEvent::Status(status));
             }
         }
     }
 }
 
-fn status(label: &str) -> Status {
-    Status { label: label.to_owned(), ..Status::default() }
+fn new_status(label: &str) -> StatusEvent {
+    StatusEvent { label: label.to_owned(), ..StatusEvent::default() }
 }
 
-fn end(ended: TurnEnded, events: &mut Vec<AgentEvent>) {
-    let dollars = ended.cost.filter(|it| it.currency == "USD").map(|it| it.amount);
+fn push_turn_end(end: TurnEnd, events: &mut Vec<AgentEvent>) {
+    let dollars = end.cost.filter(|it| it.currency == "USD").map(|it| it.amount);
     events.push(AgentEvent::Usage {
-        usage: usage(&ended.tokens),
+        usage: token_usage(&end.tokens),
         cost_usd: dollars,
-        duration_ms: ended.ms,
-        stop_reason: ended.outcome.stop_reason,
+        duration_ms: end.ms,
+        stop_reason: end.summary.stop_reason,
     });
-    if let Some(failure) = ended.outcome.failure {
+    if let Some(failure) = end.summary.failure {
         events.push(AgentEvent::Error { message: failure.message, code: failure.code });
     }
 }
 
-fn usage(tokens: &Tokens) -> TokenUsage {
+fn permission_event(request: PermissionRequest) -> AgentEvent {
+    AgentEvent::PermissionRequest {
+        ask: request.ask,
+        tool_use_id: request.call.id,
+        name: request.call.name,
+        title: request.call.title,
+        input: request.call.input,
+        options: request.options,
+    }
+}
+
+fn token_usage(tokens: &TokenCounts) -> TokenUsage {
     TokenUsage {
         input_tokens: tokens.input,
         output_tokens: tokens.output,
@@ -115,8 +132,8 @@ fn usage(tokens: &Tokens) -> TokenUsage {
     }
 }
 
-/// A part of an answer that is no text: a link is told as one, of others that they are there.
-fn in_words(block: &Value) -> AgentEvent {
+/// The event for a content block that is not text: a link becomes text, other blocks a status.
+fn block_event(block: &Value) -> AgentEvent {
     let resource = &block["resource"];
     if let Some(text) = resource["text"].as_str() {
         return AgentEvent::TextDelta { delta: text.to_owned() };
@@ -128,5 +145,5 @@ fn in_words(block: &Value) -> AgentEvent {
         return AgentEvent::TextDelta { delta: format!("[{name}]({uri})") };
     }
     let detail = block["mimeType"].as_str().map(str::to_owned);
-    AgentEvent::Status(Status { detail, ..status(kind) })
+    AgentEvent::Status(StatusEvent { detail, ..new_status(kind) })
 }

@@ -1,41 +1,42 @@
-//! Unified agent events: the same few words for whatever any agent does, as a chat window wants
-//! them. They are what `/api` sends as SSE `agent` events and `log --view events` prints.
+//! Unified agent events: a small vocabulary for the output of any agent, made for chat windows. `/api`
+//! sends them as SSE `agent` events and `log --view events` prints them.
 //!
-//! | fact | events |
+//! | event of the log | agent events |
 //! |---|---|
-//! | `opened`, `bound` | `status` *initializing* (with the rung as detail), `status` *model* if it is known |
+//! | `opened`, `bound` | `status` *initializing* (with the restore method as detail), `status` *model* if the model is known |
 //! | `prompted` | `status` *running* |
-//! | `said` `agent_message_chunk` | `text_delta`; before the first of a turn `status` *streaming* with `ttftMs` |
-//! | `said` `agent_thought_chunk` | `thinking_delta`; `thinking_start` where a train of thought begins |
-//! | `said` `tool_call`, `tool_call_update` | `tool_use` once it is known what the tool is called with, `tool_result` at its end |
+//! | `said` `agent_message_chunk` | `text_delta`; before the first one of a turn `status` *streaming* with `ttftMs` |
+//! | `said` `agent_thought_chunk` | `thinking_delta`; `thinking_start` before the first one of a thought |
+//! | `said` `tool_call`, `tool_call_update` | `tool_use` when the arguments of the tool are known, `tool_result` at its end |
 //! | `said` `plan` | `plan` with all entries |
 //! | `said` `current_mode_update`, `config_option_update`; `configured` | `mode`, `config`, `status` *model* |
-//! | `said` `session_info_update` | `status` with the title, `status` *notice*, or `raw` for what an adapter could not read |
-//! | `said` of a kind that is not in this list | `status` with that kind as label |
+//! | `said` `session_info_update` | `status` with the title, `status` *notice*, or `raw` for output that an adapter could not parse |
+//! | `said` of another kind | `status` with that kind as label |
 //! | `asked`, `answered` | `permission_request`, `permission_response`; questions are `status` *question*, *answer* |
-//! | `ended` | results for tools that have none, then `usage`, then `error` if it failed |
+//! | `ended` | a `tool_result` for each tool call without one, then `usage`, then `error` if the turn failed |
 //! | `queued`, `withdrawn`, `cancelled`, `quiet`, `unasked`, `gone`, `slept`, `closed`, `moved` | `status` *queued*, *withdrawn*, *cancelling*, *quiet*, *unasked*, *gone*, *asleep*, *closed*, *moved* |
 //!
-//! Not told: `usage_update` (its sum is in `usage`), `user_message_chunk` (a prompt said back),
-//! `available_commands_update` (a menu), and where a log came from (`forked`, `imported`, `learned`).
+//! Left out: `usage_update` (its total is in `usage`), `user_message_chunk` (an echoed prompt),
+//! `available_commands_update`, and events that are not about the agent's work (`forked`, `imported`,
+//! `learned`).
 //!
-//! Words that come after their turn's end are told like others. A `tool_use` has exactly one
-//! `tool_result`, at the end of its turn at the latest; of a tool that nothing more is heard of it
-//! is an error that says so. The agent's title of a tool stands beside its name.
+//! Text that arrives after the end of its turn is included like other text. A `tool_use` has exactly one
+//! `tool_result`, at the latest at the end of its turn; for a tool call that never reported a result it is
+//! an error that says so. The agent's title of a tool call is given beside the name of the tool.
 
 mod fold;
 
-pub use fold::AgentEvents;
+pub use fold::AgentEventView;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-/// One event, as it is sent: `{"type":"text_delta","delta":"Hi"}`.
+/// One agent event, as it is sent: `{"type":"text_delta","delta":"Hi"}`.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum AgentEvent {
-    Status(Status),
+    Status(StatusEvent),
     TextDelta {
         delta: String,
     },
@@ -45,16 +46,16 @@ pub enum AgentEvent {
     },
     #[serde(rename_all = "camelCase")]
     ToolUse {
-        /// The agent's own id of the call.
+        /// The agent's id of the tool call.
         id: String,
-        /// `Bash`, `Read`, `Edit`, `Write`, `Grep`, `Fetch` …, whoever the agent is.
+        /// `Bash`, `Read`, `Edit`, `Write`, `Grep`, `Fetch` …, the same for every agent.
         name: String,
         input: Map<String, Value>,
-        /// The agent's words for it.
+        /// The agent's title of the tool call.
         title: String,
         #[serde(skip_serializing_if = "Option::is_none")]
         kind: Option<String>,
-        /// The call whose sub-agent makes this one.
+        /// The tool call whose sub-agent makes this one.
         #[serde(skip_serializing_if = "Option::is_none")]
         parent_tool_use_id: Option<String>,
     },
@@ -71,13 +72,13 @@ pub enum AgentEvent {
     Mode {
         mode: String,
     },
-    /// Config options and their values; those that are not here have not changed.
+    /// Config options with their values. Options that are not included have not changed.
     Config {
         options: Map<String, Value>,
     },
     #[serde(rename_all = "camelCase")]
     PermissionRequest {
-        /// Its number in the session: what `_jackfield/answer` wants.
+        /// The number of the request in the session, as `_jackfield/answer` expects it.
         ask: u64,
         tool_use_id: String,
         name: String,
@@ -91,7 +92,7 @@ pub enum AgentEvent {
         ask: u64,
         #[serde(skip_serializing_if = "Option::is_none")]
         tool_use_id: Option<String>,
-        /// Nothing if it was cancelled, or nobody's answer counts any more.
+        /// Absent if the request was cancelled or expired.
         #[serde(skip_serializing_if = "Option::is_none")]
         option_id: Option<String>,
         by: String,
@@ -108,25 +109,25 @@ pub enum AgentEvent {
     },
     Error {
         message: String,
-        /// A name of ours (`agent_gone`, `interrupted`), or the number that the agent gave.
+        /// A stable code of Jackfield (`agent_gone`, `interrupted`), or the error code of the agent.
         #[serde(skip_serializing_if = "Option::is_none")]
         code: Option<String>,
     },
-    /// A line of a foreign program that its adapter could make nothing of.
+    /// A line of output that the adapter could not parse.
     Raw {
         line: String,
     },
 }
 
-/// What the agent, or its session, is at: `running`, `streaming`, `model`, …
+/// The status of the agent or of its session: `running`, `streaming`, `model`, …
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = AgentStatus)]
-pub struct Status {
+pub struct StatusEvent {
     pub label: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// From the prompt to the first text.
+    /// The time from the prompt to the first text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttft_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -137,7 +138,7 @@ pub struct Status {
     pub session_id: Option<String>,
 }
 
-/// What is unknown is not there; it is never zero for that reason.
+/// Token counts. A count that the agent did not report is absent, not zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, ToSchema)]
 pub struct TokenUsage {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -154,9 +155,12 @@ pub struct TokenUsage {
     pub total_tokens: Option<u64>,
 }
 
-/// One entry of a plan, as ACP has it.
+/// One entry of a plan, as ACP defines it.
 #[derive(Debug, ToSchema)]
-#[expect(dead_code, reason = "it is passed on as it came; this describes it, for readers")]
+#[expect(
+    dead_code,
+    reason = "the JSON is forwarded as it is; this type describes it in the API document"
+)]
 struct PlanEntry {
     content: String,
     /// `high`, `medium` or `low`.
@@ -165,10 +169,13 @@ struct PlanEntry {
     status: Option<String>,
 }
 
-/// One answer that an agent offers, as ACP has it.
+/// One option of a permission request, as ACP defines it.
 #[derive(Debug, ToSchema)]
 #[schema(rename_all = "camelCase")]
-#[expect(dead_code, reason = "it is passed on as it came; this describes it, for readers")]
+#[expect(
+    dead_code,
+    reason = "the JSON is forwarded as it is; this type describes it in the API document"
+)]
 struct PermissionOption {
     option_id: String,
     name: String,

@@ -1,250 +1,285 @@
-//! The fold from facts to envelopes.
+//! The fold from events of the log to envelopes.
 
-use super::{Choice, Envelope, Ev, Role, TurnStatus, TurnUsage, block, cuid};
-use crate::story::{Asked, Began, Placed, Status, Step, Story, TurnEnded};
-use crate::usage::{Context, Tokens};
+use super::{
+    Envelope, EnvelopeEvent, EnvelopeRole, EnvelopeUsage, PermissionChoice, TurnStatus, block, cuid,
+};
+use crate::timeline::{
+    CompletionStatus, PermissionRequest, SessionTimeline, TimelineEntry, TimelineStep,
+    ToolCallStart, TurnEnd,
+};
+use crate::usage::{ContextUsage, TokenCounts};
 use jackfield_events::ReceivedEvent;
 use serde_json::Value;
 
-/// Folded from the facts of one session, in order, from any fact on.
+/// Folds the events of one session in order, starting at any event.
 #[derive(Debug)]
-pub struct Envelopes {
+pub struct EnvelopeView {
     session: String,
-    story: Story,
-    /// The last time that was given.
+    timeline: SessionTimeline,
+    /// The time of the last envelope.
     time: u64,
-    /// Words that wait for more, if they are put together.
-    speech: Option<Speech>,
-    accumulates: bool,
+    /// The text that may still grow, if chunks are joined.
+    pending_text: Option<PendingText>,
+    joins_chunks: bool,
 }
 
-/// Pieces of one text, in one envelope.
+/// The joined chunks of one text.
 #[derive(Debug)]
-struct Speech {
+struct PendingText {
     turn: Option<u64>,
     thinking: bool,
     message: Option<String>,
     text: String,
-    /// The fact with the first piece, and when the last was said.
+    /// The sequence number of the first chunk, and the time of the last.
     seq: u64,
     at: u64,
 }
 
-/// A piece of text.
+/// A chunk of text.
 #[derive(Debug)]
-struct Words {
+struct TextChunk {
     thinking: bool,
     message: Option<String>,
     text: String,
 }
 
-/// Where an envelope comes from.
+/// The event that an envelope is derived from.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct EnvelopeSource {
     seq: u64,
     at: u64,
     turn: Option<u64>,
 }
 
-/// JavaScript counts milliseconds no further; a time that is nonsense must leave room for the next.
+/// The largest integer that JavaScript represents exactly. A nonsensical time must leave room for the next one.
 const TIME_MAX: u64 = 1 << 53;
 
-impl Envelopes {
-    /// One envelope for each piece of text, as it comes.
-    pub fn new(session: &str) -> Envelopes {
-        let (story, speech) = (Story::default(), None);
-        Envelopes { session: session.to_owned(), story, time: 0, speech, accumulates: false }
+impl EnvelopeView {
+    /// A view with one envelope per chunk of text.
+    pub fn new(session: &str) -> EnvelopeView {
+        EnvelopeView {
+            session: session.to_owned(),
+            timeline: SessionTimeline::default(),
+            time: 0,
+            pending_text: None,
+            joins_chunks: false,
+        }
     }
 
-    /// One envelope for each text: the pieces are put together until the agent thinks instead of
-    /// speaking or the other way round, begins another message, uses a tool, or ends its turn. Line breaks at both ends are
-    /// taken off, and a text of nothing else is none. What may still grow is not told before
-    /// [`Envelopes::finish`].
-    pub fn accumulating(session: &str) -> Envelopes {
-        Envelopes { accumulates: true, ..Envelopes::new(session) }
+    /// A view with one envelope per text. Chunks are joined until the agent switches between text and
+    /// reasoning, starts another message, calls a tool, or ends its turn. Line breaks at both ends are
+    /// removed, and a text that consists of nothing else is left out. A text that may still grow is not
+    /// returned before [`EnvelopeView::finish`].
+    pub fn joining_chunks(session: &str) -> EnvelopeView {
+        EnvelopeView { joins_chunks: true, ..EnvelopeView::new(session) }
     }
 
-    pub fn fold(&mut self, event: &ReceivedEvent) -> Vec<Envelope> {
-        let told = self.story.fold(event);
+    pub fn fold_event(&mut self, event: &ReceivedEvent) -> Vec<Envelope> {
+        let update = self.timeline.fold_event(event);
         let mut envelopes = Vec::new();
-        for Placed { turn, step } in told.steps {
-            let place = Place { seq: told.seq, at: told.at, turn };
-            self.tell(place, step, &mut envelopes);
+        for TimelineEntry { turn, step } in update.entries {
+            let source = EnvelopeSource { seq: update.seq, at: update.at, turn };
+            self.on_step(source, step, &mut envelopes);
         }
         envelopes
     }
 
-    /// There are no more facts for now: words that waited for more.
+    /// Returns the pending text at the end of the log.
     pub fn finish(&mut self) -> Vec<Envelope> {
         let mut envelopes = Vec::new();
-        self.flush(&mut envelopes);
+        self.flush_text(&mut envelopes);
         envelopes
     }
 
-    fn tell(&mut self, place: Place, step: Step, out: &mut Vec<Envelope>) {
+    fn on_step(&mut self, source: EnvelopeSource, step: TimelineStep, out: &mut Vec<Envelope>) {
         match step {
-            Step::Text { text, message, .. } => {
-                return self.say(place, Words { thinking: false, message, text }, out);
+            TimelineStep::Text { text, message, .. } => {
+                return self.on_text(source, TextChunk { thinking: false, message, text }, out);
             }
-            Step::Thought { text, message, .. } => {
-                return self.say(place, Words { thinking: true, message, text }, out);
+            TimelineStep::Thought { text, message, .. } => {
+                return self.on_text(source, TextChunk { thinking: true, message, text }, out);
             }
-            // A word about the session, and not about what is being said.
-            Step::Awake { .. }
-            | Step::Model(_)
-            | Step::Mode(_)
-            | Step::Options(_)
-            | Step::Plan(_)
-            | Step::Unmapped(_) => return,
-            Step::Note { ref label, .. } if label != "question" => return,
-            _ => self.flush(out),
+            // These are about the session and do not interrupt a text.
+            TimelineStep::AgentReady { .. }
+            | TimelineStep::ModelChanged(_)
+            | TimelineStep::ModeChanged(_)
+            | TimelineStep::OptionsChanged(_)
+            | TimelineStep::Plan(_)
+            | TimelineStep::Unmapped(_) => return,
+            TimelineStep::Note { ref label, .. } if label != "question" => return,
+            _ => self.flush_text(out),
         }
         match step {
-            Step::TurnBegan { prompt } => {
+            TimelineStep::TurnStarted { prompt } => {
                 for (index, block) in prompt.iter().enumerate() {
-                    let asked = Place { turn: None, ..place };
-                    self.block(asked, Role::User, index, block, out);
+                    let prompt_source = EnvelopeSource { turn: None, ..source };
+                    self.push_block(prompt_source, EnvelopeRole::User, index, block, out);
                 }
-                out.push(self.envelope(place, Role::Agent, "turn-start", Ev::TurnStart));
+                let ev = EnvelopeEvent::TurnStart;
+                out.push(self.envelope(source, EnvelopeRole::Agent, "turn-start", ev));
             }
-            Step::TurnEnded { ended, context } => out.push(self.turn_end(place, *ended, context)),
-            Step::Block(block) => self.block(place, Role::Agent, 0, &block, out),
-            Step::CallBegan(call) => out.push(self.call_start(place, *call)),
-            Step::CallEnded { id, parent, .. } => {
-                let ev = Ev::ToolCallEnd { call: self.call(&id) };
+            TimelineStep::TurnEnded { end, context } => {
+                out.push(self.turn_end(source, *end, context));
+            }
+            TimelineStep::Block(block) => {
+                self.push_block(source, EnvelopeRole::Agent, 0, &block, out);
+            }
+            TimelineStep::CallStarted(call) => out.push(self.call_start(source, *call)),
+            TimelineStep::CallEnded { id, parent, .. } => {
+                let ev = EnvelopeEvent::ToolCallEnd { call: self.call_id(&id) };
                 let label = format!("tool-call-end {id}");
-                let ended = self.envelope(place, Role::Agent, &label, ev);
-                out.push(self.of_subagent(ended, parent.as_deref()));
+                let ended = self.envelope(source, EnvelopeRole::Agent, &label, ev);
+                out.push(self.with_subagent(ended, parent.as_deref()));
             }
-            Step::Asked(asked) => out.push(self.asked(place, *asked)),
-            Step::Answered { ask, call, option, by } => {
-                let call = call.map(|it| self.call(&it));
-                let ev = Ev::PermissionResponse { ask, call, option, by };
-                out.push(self.envelope(place, Role::User, "permission-response", ev));
+            TimelineStep::PermissionRequested(request) => {
+                out.push(self.permission_request(source, *request));
             }
-            Step::Note { detail: Some(text), .. } => {
-                out.push(self.envelope(place, Role::Agent, "service", Ev::Service { text }));
+            TimelineStep::PermissionAnswered { ask, call, option, by } => {
+                let call = call.map(|it| self.call_id(&it));
+                let ev = EnvelopeEvent::PermissionResponse { ask, call, option, by };
+                out.push(self.envelope(source, EnvelopeRole::User, "permission-response", ev));
+            }
+            TimelineStep::Note { detail: Some(text), .. } => {
+                let ev = EnvelopeEvent::Service { text };
+                out.push(self.envelope(source, EnvelopeRole::Agent, "service", ev));
             }
             _ => {}
         }
     }
 
-    fn say(&mut self, place: Place, words: Words, out: &mut Vec<Envelope>) {
-        let Words { thinking, message, text } = words;
-        if !self.accumulates {
-            let ev = Ev::Text { text, thinking };
-            out.push(self.envelope(place, Role::Agent, "text", ev));
+    fn on_text(&mut self, source: EnvelopeSource, chunk: TextChunk, out: &mut Vec<Envelope>) {
+        let TextChunk { thinking, message, text } = chunk;
+        if !self.joins_chunks {
+            let ev = EnvelopeEvent::Text { text, thinking };
+            out.push(self.envelope(source, EnvelopeRole::Agent, "text", ev));
             return;
         }
-        if let Some(speech) = &mut self.speech
-            && (speech.turn, speech.thinking, &speech.message) == (place.turn, thinking, &message)
+        if let Some(pending) = &mut self.pending_text
+            && (pending.turn, pending.thinking, &pending.message)
+                == (source.turn, thinking, &message)
         {
-            speech.text.push_str(&text);
-            speech.at = place.at;
+            pending.text.push_str(&text);
+            pending.at = source.at;
             return;
         }
-        self.flush(out);
-        let Place { seq, at, turn } = place;
-        self.speech = Some(Speech { turn, thinking, message, text, seq, at });
+        self.flush_text(out);
+        let EnvelopeSource { seq, at, turn } = source;
+        self.pending_text = Some(PendingText { turn, thinking, message, text, seq, at });
     }
 
-    fn flush(&mut self, out: &mut Vec<Envelope>) {
-        let Some(speech) = self.speech.take() else { return };
-        let text = speech.text.trim_matches('\n');
+    fn flush_text(&mut self, out: &mut Vec<Envelope>) {
+        let Some(pending) = self.pending_text.take() else { return };
+        let text = pending.text.trim_matches('\n');
         if text.is_empty() {
             return;
         }
-        let place = Place { seq: speech.seq, at: speech.at, turn: speech.turn };
-        let ev = Ev::Text { text: text.to_owned(), thinking: speech.thinking };
-        // Another text than the piece that the same fact is without the others.
-        out.push(self.envelope(place, Role::Agent, "whole text", ev));
+        let source = EnvelopeSource { seq: pending.seq, at: pending.at, turn: pending.turn };
+        let ev = EnvelopeEvent::Text { text: text.to_owned(), thinking: pending.thinking };
+        // The label differs from that of a single chunk, so the joined text has an id of its own.
+        out.push(self.envelope(source, EnvelopeRole::Agent, "whole text", ev));
     }
 
-    fn block(
+    fn push_block(
         &mut self,
-        place: Place,
-        role: Role,
+        source: EnvelopeSource,
+        role: EnvelopeRole,
         index: usize,
         block: &Value,
         out: &mut Vec<Envelope>,
     ) {
-        let stands = format!("{}/{}/{index}", self.session, place.seq);
-        if let Some(ev) = block::ev(block, &stands) {
-            out.push(self.envelope(place, role, &format!("block {index}"), ev));
+        let position = format!("{}/{}/{index}", self.session, source.seq);
+        if let Some(ev) = block::block_event(block, &position) {
+            out.push(self.envelope(source, role, &format!("block {index}"), ev));
         }
     }
 
-    fn call_start(&mut self, place: Place, call: Began) -> Envelope {
+    fn call_start(&mut self, source: EnvelopeSource, call: ToolCallStart) -> Envelope {
         let title = if call.title.is_empty() { call.name.clone() } else { call.title };
-        let said = call.input.get("description").and_then(Value::as_str);
-        let said = said.filter(|it| !it.is_empty()).map(str::to_owned);
-        let description = said.unwrap_or_else(|| format!("Running {}", call.name));
+        let description = call.input.get("description").and_then(Value::as_str);
+        let description = description.filter(|it| !it.is_empty()).map(str::to_owned);
+        let description = description.unwrap_or_else(|| format!("Running {}", call.name));
         let label = format!("tool-call-start {}", call.id);
-        let ev = Ev::ToolCallStart {
-            call: self.call(&call.id),
+        let ev = EnvelopeEvent::ToolCallStart {
+            call: self.call_id(&call.id),
             name: call.name,
             title,
             description,
             args: call.input,
         };
-        let started = self.envelope(place, Role::Agent, &label, ev);
-        self.of_subagent(started, call.parent.as_deref())
+        let started = self.envelope(source, EnvelopeRole::Agent, &label, ev);
+        self.with_subagent(started, call.parent.as_deref())
     }
 
-    fn asked(&mut self, place: Place, asked: Asked) -> Envelope {
+    fn permission_request(
+        &mut self,
+        source: EnvelopeSource,
+        request: PermissionRequest,
+    ) -> Envelope {
         let choice = |it: &Value| {
             let member = |name: &str| it[name].as_str().map(str::to_owned);
             let (id, name) = (member("optionId")?, member("name"));
-            Some(Choice { name: name.unwrap_or_else(|| id.clone()), id, kind: member("kind") })
+            let name = name.unwrap_or_else(|| id.clone());
+            Some(PermissionChoice { name, id, kind: member("kind") })
         };
-        let ev = Ev::PermissionRequest {
-            ask: asked.ask,
-            call: self.call(&asked.call.id),
-            name: asked.call.name,
-            title: asked.call.title,
-            args: asked.call.input,
-            options: asked.options.iter().filter_map(choice).collect(),
+        let ev = EnvelopeEvent::PermissionRequest {
+            ask: request.ask,
+            call: self.call_id(&request.call.id),
+            name: request.call.name,
+            title: request.call.title,
+            args: request.call.input,
+            options: request.options.iter().filter_map(choice).collect(),
         };
-        self.envelope(place, Role::Agent, "permission-request", ev)
+        self.envelope(source, EnvelopeRole::Agent, "permission-request", ev)
     }
 
-    fn turn_end(&mut self, place: Place, ended: TurnEnded, context: Option<Context>) -> Envelope {
-        let status = match ended.outcome.status {
-            Status::Completed => TurnStatus::Completed,
-            Status::Failed => TurnStatus::Failed,
-            Status::Cancelled => TurnStatus::Cancelled,
+    fn turn_end(
+        &mut self,
+        source: EnvelopeSource,
+        end: TurnEnd,
+        context: Option<ContextUsage>,
+    ) -> Envelope {
+        let status = match end.summary.status {
+            CompletionStatus::Completed => TurnStatus::Completed,
+            CompletionStatus::Failed => TurnStatus::Failed,
+            CompletionStatus::Cancelled => TurnStatus::Cancelled,
         };
-        let error = ended.outcome.failure.map(|it| it.message);
-        let ev = Ev::TurnEnd { status, error };
-        // One fact may end a turn and begin the next, if the first has no end of its own.
-        let label = format!("turn-end {}", place.turn.unwrap_or(0));
-        let envelope = self.envelope(place, Role::Agent, &label, ev);
-        Envelope { usage: usage(&ended.tokens, context), ..envelope }
+        let error = end.summary.failure.map(|it| it.message);
+        let ev = EnvelopeEvent::TurnEnd { status, error };
+        // One event may end a turn and start the next, if the log has no end of the first.
+        let label = format!("turn-end {}", source.turn.unwrap_or(0));
+        let envelope = self.envelope(source, EnvelopeRole::Agent, &label, ev);
+        Envelope { usage: envelope_usage(&end.tokens, context), ..envelope }
     }
 
-    fn envelope(&mut self, place: Place, role: Role, label: &str, ev: Ev) -> Envelope {
-        self.time = self.time.saturating_add(1).max(place.at.min(TIME_MAX));
-        let seq = place.seq.to_string();
-        let id = cuid::derived(&["envelope", &self.session, &seq, label]);
-        let turn = place.turn.map(|it| self.derived("turn", &it.to_string()));
+    fn envelope(
+        &mut self,
+        source: EnvelopeSource,
+        role: EnvelopeRole,
+        label: &str,
+        ev: EnvelopeEvent,
+    ) -> Envelope {
+        self.time = self.time.saturating_add(1).max(source.at.min(TIME_MAX));
+        let seq = source.seq.to_string();
+        let id = cuid::derive_id(&["envelope", &self.session, &seq, label]);
+        let turn = source.turn.map(|it| self.derive_id("turn", &it.to_string()));
         Envelope { id, time: self.time, role, turn, subagent: None, usage: None, ev }
     }
 
-    fn of_subagent(&self, envelope: Envelope, parent: Option<&str>) -> Envelope {
-        Envelope { subagent: parent.map(|it| self.derived("subagent", it)), ..envelope }
+    fn with_subagent(&self, envelope: Envelope, parent: Option<&str>) -> Envelope {
+        Envelope { subagent: parent.map(|it| self.derive_id("subagent", it)), ..envelope }
     }
 
-    fn call(&self, id: &str) -> String {
-        self.derived("call", id)
+    fn call_id(&self, id: &str) -> String {
+        self.derive_id("call", id)
     }
 
-    fn derived(&self, what: &str, name: &str) -> String {
-        cuid::derived(&[what, &self.session, name])
+    fn derive_id(&self, kind: &str, name: &str) -> String {
+        cuid::derive_id(&[kind, &self.session, name])
     }
 }
 
-fn usage(tokens: &Tokens, context: Option<Context>) -> Option<TurnUsage> {
-    Some(TurnUsage {
+fn envelope_usage(tokens: &TokenCounts, context: Option<ContextUsage>) -> Option<EnvelopeUsage> {
+    Some(EnvelopeUsage {
         input_tokens: tokens.input?,
         output_tokens: tokens.output?,
         cache_creation_input_tokens: tokens.cached_write,

@@ -1,47 +1,46 @@
-//! Session envelopes: a session as a list of small messages with ids, for clients that keep them
-//! and sync them, such as a phone.
+//! Session envelopes: a session as a list of small messages with ids, for clients that store and
+//! synchronize them, such as a phone app.
 //!
-//! The vocabulary is that of Happy's session protocol: `text` (also of thoughts), `service`,
-//! `tool-call-start`, `tool-call-end`, `file`, `turn-start`, `turn-end`. It speaks of an agent's
-//! status, which our facts are:
+//! The vocabulary is that of Happy's session protocol: `text` (also for reasoning), `service`,
+//! `tool-call-start`, `tool-call-end`, `file`, `turn-start`, `turn-end`. The protocol is defined in terms
+//! of an agent status, which corresponds to events of the log:
 //!
-//! | status | fact | envelope |
+//! | status | event | envelope |
 //! |---|---|---|
 //! | starting | `opened`, `bound`, `queued` | none |
 //! | running | `prompted` | the prompt with role `user`, then `turn-start` |
-//! | idle | `ended`, with any stop reason but `cancelled` | `turn-end` *completed* |
-//! | stopped | `ended`, with stop reason `cancelled` (the hub says so of every turn that a cancel ended, also where the agent answered with an error or died of it), or with the error that a request was cancelled | `turn-end` *cancelled* |
+//! | idle | `ended`, with any stop reason except `cancelled` | `turn-end` *completed* |
+//! | stopped | `ended`, with stop reason `cancelled` (the hub sets it for every cancelled turn, also if the agent answered with an error or exited), or with the error for a cancelled request | `turn-end` *cancelled* |
 //! | error | `ended` otherwise: the agent's error, or an interruption | `turn-end` *failed* |
 //!
-//! | message | fact | envelope |
+//! | message | event | envelope |
 //! |---|---|---|
-//! | model-output | `said` `agent_message_chunk` | `text`, or `file` for what is none |
+//! | model-output | `said` `agent_message_chunk` | `text`, or `file` for a block that is not text |
 //! | thinking | `said` `agent_thought_chunk` | `text` with `thinking` |
 //! | tool-call, tool-result | `said` `tool_call`, `tool_call_update` | `tool-call-start`, `tool-call-end` |
 //! | token-count, fs-edit, terminal-output | `said` `usage_update`, content of a running tool call | none |
-//! | permission-request, permission-response | `asked`, `answered` | one of the additions below |
+//! | permission-request, permission-response | `asked`, `answered` | an addition, see below |
 //!
 //! **Additions**, which readers of the protocol may ignore: `permission-request` and
-//! `permission-response`; `error` in a `turn-end` that is *failed*; `usage` with more counts. A
-//! question (`elicitation/create`) is a `service` text. A call of a sub-agent has in `subagent` an
-//! id made of the call that started it.
+//! `permission-response`; `error` in a *failed* `turn-end`; `usage` with more counts. An elicitation
+//! (`elicitation/create`) is a `service` text. The `subagent` of a sub-agent's call is an id derived from
+//! the call that started the sub-agent.
 //!
-//! **Ids** are derived (`cuid`). An envelope's id is made of the session, the seq of the fact and
-//! what the envelope is in it; a turn's of the session and its number; a call's of the session and
-//! the agent's id for it. Reading a log again gives the same ids, and so does starting anywhere.
+//! **Ids** are derived (`cuid`). The id of an envelope is derived from the session, the sequence number of
+//! the event and the kind of envelope; that of a turn from the session and its number; that of a call from
+//! the session and the agent's id. Reading a log again gives the same ids, from any starting point.
 //!
-//! **Times** strictly increase: the fact's, or one millisecond more than the one before.
+//! **Times** strictly increase: the time of the event, or one millisecond more than the previous envelope.
 //!
-//! **Idempotence**: a fact that comes again, a turn that begins or ends twice make nothing twice.
+//! **Idempotence**: a repeated event, or a turn that starts or ends twice, adds no envelope.
 //!
-//! Words that come after their turn's end are told, with that turn. What is said outside of any
-//! turn has none.
+//! Text that arrives after the end of its turn belongs to that turn. Text outside of any turn has none.
 
 mod block;
 mod cuid;
 mod fold;
 
-pub use fold::Envelopes;
+pub use fold::EnvelopeView;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -52,26 +51,28 @@ pub struct Envelope {
     pub id: String,
     /// Unix milliseconds.
     pub time: u64,
-    pub role: Role,
+    pub role: EnvelopeRole,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subagent: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub usage: Option<TurnUsage>,
-    pub ev: Ev,
+    pub usage: Option<EnvelopeUsage>,
+    pub ev: EnvelopeEvent,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Role {
+#[schema(as = Role)]
+pub enum EnvelopeRole {
     User,
     Agent,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(tag = "t", rename_all = "kebab-case")]
-pub enum Ev {
+#[schema(as = Ev)]
+pub enum EnvelopeEvent {
     TurnStart,
     TurnEnd {
         status: TurnStatus,
@@ -80,7 +81,7 @@ pub enum Ev {
     },
     Text {
         text: String,
-        /// Only there if it is true.
+        /// Omitted unless it is true.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         thinking: bool,
     },
@@ -99,7 +100,7 @@ pub enum Ev {
     },
     #[serde(rename_all = "camelCase")]
     File {
-        /// Where it is: its URI, or `SESSION/SEQ/BLOCK` for what stands in the log itself.
+        /// The location of the file: its URI, or `SESSION/SEQ/BLOCK` for a block in the log itself.
         #[serde(rename = "ref")]
         reference: String,
         name: String,
@@ -108,19 +109,19 @@ pub enum Ev {
         mime_type: Option<String>,
     },
     PermissionRequest {
-        /// Its number in the session: what `_jackfield/answer` wants.
+        /// The number of the request in the session, as `_jackfield/answer` expects it.
         ask: u64,
         call: String,
         name: String,
         title: String,
         args: Map<String, Value>,
-        options: Vec<Choice>,
+        options: Vec<PermissionChoice>,
     },
     PermissionResponse {
         ask: u64,
         #[serde(skip_serializing_if = "Option::is_none")]
         call: Option<String>,
-        /// Nothing if it was cancelled, or nobody's answer counts any more.
+        /// Absent if the request was cancelled or expired.
         #[serde(skip_serializing_if = "Option::is_none")]
         option: Option<String>,
         by: String,
@@ -137,17 +138,17 @@ pub enum TurnStatus {
 
 /// One option of a permission request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
-#[schema(as = PermissionChoice)]
-pub struct Choice {
+pub struct PermissionChoice {
     pub id: String,
     pub name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
 }
 
-/// What a turn has used, where the agent has told at least input and output.
+/// The token usage of a turn. Present only if the agent reported at least input and output tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-pub struct TurnUsage {
+#[schema(as = TurnUsage)]
+pub struct EnvelopeUsage {
     pub input_tokens: u64,
     pub output_tokens: u64,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,257 +1,265 @@
-//! A session told as it goes, for people: what the agent says, and short lines about what it does.
-//! Where they are printed, in which colors and how long they may be is not decided here.
+//! A session as text while it runs: the text of the agent, and short lines about its work. The caller
+//! decides where and in which colors the lines are printed, and how long they may be.
 
-pub(crate) mod facts;
+pub(crate) mod describe;
 
-pub use facts::{Tool, by_whom};
+pub use describe::{ToolSummary, describe_client};
 
 use crate::options;
-use facts::{Options, Tools, about, last_lines, remark, text, words_of};
+use describe::{
+    OptionNames, ToolSummaries, block_text, describe_event, last_stderr_lines, request_details,
+    str_member,
+};
 use jackfield_events::{EventBody, ReceivedEvent, UserAsked};
 use jackfield_protocol::acp::Method;
 use serde_json::Value;
 
 /// What to print next.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Piece {
-    /// The agent's words as they are: the next may go on in the same line.
-    Words(String),
-    /// One line of what a user said.
+pub enum TextPiece {
+    /// Text of the agent. The next piece may continue the same line.
+    AgentText(String),
+    /// One line of a user message.
     UserLine(String),
-    /// What happens beside the words, in a short line that begins with a word for it.
-    Line { word: &'static str, text: String },
-    /// The same for those who want to know everything.
-    Detail { word: &'static str, text: String },
-    /// What happened to the session or to a turn.
+    /// A short line about the agent's work, with a label.
+    Line { label: &'static str, text: String },
+    /// A line for verbose output, with a label.
+    Detail { label: &'static str, text: String },
+    /// A sentence about the session or a turn.
     Remark(String),
-    /// The agent's words end here, also in the middle of a line.
+    /// The text of the agent ends here, possibly in the middle of a line.
     EndLine,
 }
 
-/// Tells one session: updates and facts go in, in order.
+/// Renders one session from its updates and events, in order.
 #[derive(Debug, Default)]
-pub struct Text {
-    /// A thought that has not reached the end of its line.
+pub struct TextRenderer {
+    /// The unfinished last line of a thought.
     thought: String,
-    tools: Tools,
-    options: Options,
-    /// The agent's latest words without a tool call between them.
-    words: String,
-    words_are_over: bool,
+    tools: ToolSummaries,
+    options: OptionNames,
+    /// The agent's text since its last tool call.
+    final_text: String,
+    /// The next text of the agent replaces `final_text`.
+    has_text_ended: bool,
     in_user_message: bool,
 }
 
-impl Text {
-    /// What is known of a tool call that an ask names, put together with what the ask says itself.
-    pub fn tool(&mut self, call: &Value) -> Tool {
-        self.tools.learn(call)
+impl TextRenderer {
+    /// Merges the tool call of a permission request and returns what is known about the call.
+    pub fn merge_tool_call(&mut self, call: &Value) -> ToolSummary {
+        self.tools.merge_call(call)
     }
 
-    /// The agent's latest words, without those before its last tool call.
-    pub fn final_words(&self) -> &str {
-        &self.words
+    /// The agent's text after its last tool call.
+    pub fn final_text(&self) -> &str {
+        &self.final_text
     }
 
-    /// One message of the hub: `{"method":…,"params":…}`.
-    pub fn message(&mut self, message: &Value) -> Vec<Piece> {
+    /// Renders one message of the hub: `{"method":…,"params":…}`.
+    pub fn render_message(&mut self, message: &Value) -> Vec<TextPiece> {
         let params = &message["params"];
-        match Method::from_name(text(message, "method")) {
-            Some(Method::SessionUpdate) => self.update(&params["update"]),
+        match Method::from_name(str_member(message, "method")) {
+            Some(Method::SessionUpdate) => self.render_update(&params["update"]),
             Some(Method::ControlTurn | Method::ControlAsk | Method::ControlSession) => {
-                self.notice(params)
+                self.render_notification(params)
             }
             _ => Vec::new(),
         }
     }
 
-    /// One `session/update`.
-    pub fn update(&mut self, update: &Value) -> Vec<Piece> {
-        let kind = text(update, "sessionUpdate");
-        let mut told = Vec::new();
+    /// Renders one `session/update`.
+    pub fn render_update(&mut self, update: &Value) -> Vec<TextPiece> {
+        let kind = str_member(update, "sessionUpdate");
+        let mut out = Vec::new();
         if kind != "agent_thought_chunk" {
-            self.end_thought(&mut told);
+            self.flush_thought(&mut out);
         }
         if kind != "user_message_chunk" && self.in_user_message {
             self.in_user_message = false;
-            told.push(Piece::EndLine);
+            out.push(TextPiece::EndLine);
         }
-        let detail = |word, text: &str| Piece::Detail { word, text: text.to_owned() };
+        let detail = |label, text: &str| TextPiece::Detail { label, text: text.to_owned() };
         match kind {
-            "agent_message_chunk" => self.say(words_of(&update["content"]), &mut told),
-            "user_message_chunk" => self.repeat(&words_of(&update["content"]), &mut told),
-            "agent_thought_chunk" => self.think(&words_of(&update["content"]), &mut told),
-            "tool_call" | "tool_call_update" => told.extend(self.work(kind, update)),
-            "plan" => told.push(plan(update)),
-            "current_mode_update" => told.push(detail("mode", text(update, "currentModeId"))),
-            "session_info_update" => told.push(detail("title", text(update, "title"))),
-            "available_commands_update" => told.push(detail("menu", &commands(update))),
+            "agent_message_chunk" => self.push_text(block_text(&update["content"]), &mut out),
+            "user_message_chunk" => self.push_user_text(&block_text(&update["content"]), &mut out),
+            "agent_thought_chunk" => self.push_thought(&block_text(&update["content"]), &mut out),
+            "tool_call" | "tool_call_update" => out.extend(self.render_tool_call(kind, update)),
+            "plan" => out.push(render_plan(update)),
+            "current_mode_update" => out.push(detail("mode", str_member(update, "currentModeId"))),
+            "session_info_update" => out.push(detail("title", str_member(update, "title"))),
+            "available_commands_update" => out.push(detail("menu", &slash_commands(update))),
             "config_option_update" => {
-                let options = options::described(update).into_iter();
-                told.extend(options.map(|(name, value)| detail("set", &format!("{name} {value}"))));
+                let options = options::describe_options(update).into_iter();
+                out.extend(options.map(|(name, value)| detail("set", &format!("{name} {value}"))));
             }
-            _ => told.push(detail("heard", kind)),
+            _ => out.push(detail("event", kind)),
         }
-        told
+        out
     }
 
-    /// The params of a `_jackfield/…` notification. An event of a newer daemon is named, not explained.
-    fn notice(&mut self, params: &Value) -> Vec<Piece> {
+    /// Renders the params of a `_jackfield/…` notification. Of an event of a newer daemon only the kind
+    /// is rendered.
+    fn render_notification(&mut self, params: &Value) -> Vec<TextPiece> {
         if let Ok(event) = ReceivedEvent::from_value(params.clone()) {
-            return self.event(&event);
+            return self.render_event(&event);
         }
-        let mut told = self.finish();
-        told.push(Piece::Detail { word: "heard", text: text(params, "is").to_owned() });
-        told
+        let mut out = self.finish();
+        let text = str_member(params, "is").to_owned();
+        out.push(TextPiece::Detail { label: "event", text });
+        out
     }
 
-    /// One event that ACP has no message for.
-    pub fn event(&mut self, event: &ReceivedEvent) -> Vec<Piece> {
-        let mut told = self.finish();
+    /// Renders one event that has no ACP message.
+    pub fn render_event(&mut self, event: &ReceivedEvent) -> Vec<TextPiece> {
+        let mut out = self.finish();
         match &event.body {
-            // The words of the last turn are over.
-            EventBody::Prompted(_) => self.words_are_over = true,
+            EventBody::Prompted(_) => self.has_text_ended = true,
             EventBody::Asked(asked) => {
-                let text = self.asked(asked);
-                told.push(Piece::Line { word: "ask", text });
-                told.extend(asked.call.iter().flat_map(about));
+                let text = self.render_question(asked);
+                out.push(TextPiece::Line { label: "ask", text });
+                out.extend(asked.call.iter().flat_map(request_details));
             }
             EventBody::Answered(answered) => {
-                let by = by_whom(&answered.by, answered.peer.as_ref());
-                let chosen = self.options.chosen(answered);
-                told.push(Piece::Line { word: "ask", text: format!("answered by {by}: {chosen}") });
+                let client = describe_client(&answered.by, answered.peer.as_ref());
+                let chosen = self.options.chosen_name(answered);
+                let text = format!("answered by {client}: {chosen}");
+                out.push(TextPiece::Line { label: "ask", text });
             }
-            EventBody::Ended(_) => told.extend(remark(&event.body).map(Piece::Remark)),
+            EventBody::Ended(_) => out.extend(describe_event(&event.body).map(TextPiece::Remark)),
             EventBody::Gone(exited) => {
-                told.extend(remark(&event.body).map(Piece::Remark));
-                let line = |it: &str| Piece::Line { word: "|", text: it.to_owned() };
-                told.extend(last_lines(&exited.stderr).into_iter().map(line));
+                out.extend(describe_event(&event.body).map(TextPiece::Remark));
+                let line = |it: &str| TextPiece::Line { label: "|", text: it.to_owned() };
+                out.extend(last_stderr_lines(&exited.stderr).into_iter().map(line));
             }
-            body => told.push(match remark(body) {
-                Some(remark) => Piece::Remark(remark),
-                None => Piece::Detail { word: "heard", text: body.kind().to_string() },
+            body => out.push(match describe_event(body) {
+                Some(description) => TextPiece::Remark(description),
+                None => TextPiece::Detail { label: "event", text: body.kind().to_string() },
             }),
         }
-        told
+        out
     }
 
-    /// Remembers the options for the answer; returns what is asked.
-    pub fn asked(&mut self, asked: &UserAsked<Value>) -> String {
-        self.options.learn(asked);
+    /// Remembers the options of a request for its answer, and returns the question.
+    pub fn render_question(&mut self, asked: &UserAsked<Value>) -> String {
+        self.options.remember(asked);
         let params = &asked.frame["params"];
-        match text(params, "message") {
-            "" => self.tool(&params["toolCall"]).title,
+        match str_member(params, "message") {
+            "" => self.merge_tool_call(&params["toolCall"]).title,
             message => message.to_owned(),
         }
     }
 
-    /// Everything was said: no line stays open.
-    pub fn finish(&mut self) -> Vec<Piece> {
-        let mut told = Vec::new();
-        self.end_thought(&mut told);
+    /// Ends the open line.
+    pub fn finish(&mut self) -> Vec<TextPiece> {
+        let mut out = Vec::new();
+        self.flush_thought(&mut out);
         self.in_user_message = false;
-        told.push(Piece::EndLine);
-        told
+        out.push(TextPiece::EndLine);
+        out
     }
 
-    fn say(&mut self, words: String, told: &mut Vec<Piece>) {
-        if self.words_are_over {
-            self.words_are_over = false;
-            self.words.clear();
-            told.push(Piece::EndLine);
+    fn push_text(&mut self, text: String, out: &mut Vec<TextPiece>) {
+        if self.has_text_ended {
+            self.has_text_ended = false;
+            self.final_text.clear();
+            out.push(TextPiece::EndLine);
         }
-        self.words.push_str(&words);
-        told.push(Piece::Words(words));
+        self.final_text.push_str(&text);
+        out.push(TextPiece::AgentText(text));
     }
 
-    fn repeat(&mut self, words: &str, told: &mut Vec<Piece>) {
+    fn push_user_text(&mut self, text: &str, out: &mut Vec<TextPiece>) {
         if !self.in_user_message {
             self.in_user_message = true;
-            told.push(Piece::EndLine);
+            out.push(TextPiece::EndLine);
         }
-        told.extend(words.split('\n').map(|it| Piece::UserLine(it.to_owned())));
+        out.extend(text.split('\n').map(|it| TextPiece::UserLine(it.to_owned())));
     }
 
-    fn think(&mut self, words: &str, told: &mut Vec<Piece>) {
-        self.thought.push_str(words);
+    fn push_thought(&mut self, text: &str, out: &mut Vec<TextPiece>) {
+        self.thought.push_str(text);
         while let Some(end) = self.thought.find('\n') {
             let line: String = self.thought.drain(..=end).collect();
-            told.push(Piece::Line { word: "think", text: line.trim_end().to_owned() });
+            out.push(TextPiece::Line { label: "think", text: line.trim_end().to_owned() });
         }
     }
 
-    fn end_thought(&mut self, told: &mut Vec<Piece>) {
+    fn flush_thought(&mut self, out: &mut Vec<TextPiece>) {
         let text = std::mem::take(&mut self.thought);
         if !text.is_empty() {
-            told.push(Piece::Line { word: "think", text });
+            out.push(TextPiece::Line { label: "think", text });
         }
     }
 
-    fn work(&mut self, kind: &str, update: &Value) -> Option<Piece> {
-        self.words_are_over = true;
-        let title = self.tool(update).title;
-        match (kind, text(update, "status")) {
-            (_, "failed") => Some(Piece::Line { word: "tool", text: format!("{title}: failed") }),
-            ("tool_call", _) => Some(Piece::Line { word: "tool", text: title }),
-            (_, "completed") => {
-                Some(Piece::Detail { word: "tool", text: format!("{title}: done") })
-            }
+    fn render_tool_call(&mut self, kind: &str, update: &Value) -> Option<TextPiece> {
+        self.has_text_ended = true;
+        let title = self.merge_tool_call(update).title;
+        let label = "tool";
+        match (kind, str_member(update, "status")) {
+            (_, "failed") => Some(TextPiece::Line { label, text: format!("{title}: failed") }),
+            ("tool_call", _) => Some(TextPiece::Line { label, text: title }),
+            (_, "completed") => Some(TextPiece::Detail { label, text: format!("{title}: done") }),
             _ => None,
         }
     }
 }
 
-fn plan(update: &Value) -> Piece {
+fn render_plan(update: &Value) -> TextPiece {
     let entries = update["entries"].as_array().map_or(&[][..], Vec::as_slice);
-    let is = |entry: &&Value, status: &str| text(entry, "status") == status;
-    let done = entries.iter().filter(|it| is(it, "completed")).count();
+    let has_status = |entry: &&Value, status: &str| str_member(entry, "status") == status;
+    let done = entries.iter().filter(|it| has_status(it, "completed")).count();
     let current = entries
         .iter()
-        .find(|it| is(it, "in_progress"))
-        .or_else(|| entries.iter().find(|it| is(it, "pending")));
-    let current = current.map_or("", |it| text(it, "content"));
-    Piece::Line { word: "plan", text: format!("{done}/{} {current}", entries.len()) }
+        .find(|it| has_status(it, "in_progress"))
+        .or_else(|| entries.iter().find(|it| has_status(it, "pending")));
+    let current = current.map_or("", |it| str_member(it, "content"));
+    TextPiece::Line { label: "plan", text: format!("{done}/{} {current}", entries.len()) }
 }
 
-/// What can be typed after a slash.
-fn commands(update: &Value) -> String {
+/// The commands that a user can type after a slash.
+fn slash_commands(update: &Value) -> String {
     let commands = update["availableCommands"].as_array().into_iter().flatten();
-    let names: Vec<String> = commands.map(|it| format!("/{}", text(it, "name"))).collect();
+    let names: Vec<String> = commands.map(|it| format!("/{}", str_member(it, "name"))).collect();
     names.join(" ")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_events::received;
+    use crate::test_events::build_event;
     use proptest::prelude::*;
     use serde_json::json;
 
-    fn chunk(kind: &str, words: &str) -> Value {
-        json!({ "sessionUpdate": kind, "content": { "type": "text", "text": words } })
+    fn chunk(kind: &str, text: &str) -> Value {
+        json!({ "sessionUpdate": kind, "content": { "type": "text", "text": text } })
     }
 
-    fn line(word: &'static str, text: &str) -> Piece {
-        Piece::Line { word, text: text.to_owned() }
+    fn line(label: &'static str, text: &str) -> TextPiece {
+        TextPiece::Line { label, text: text.to_owned() }
     }
 
-    /// What is told of these updates, without the ends of lines.
-    fn told(text: &mut Text, updates: &[Value]) -> Vec<Piece> {
-        let told = updates.iter().flat_map(|it| text.update(it)).collect::<Vec<_>>();
-        told.into_iter().filter(|it| *it != Piece::EndLine).collect()
+    /// The pieces of these updates, without the ends of lines.
+    fn render_all(renderer: &mut TextRenderer, updates: &[Value]) -> Vec<TextPiece> {
+        let pieces = updates.iter().flat_map(|it| renderer.render_update(it)).collect::<Vec<_>>();
+        pieces.into_iter().filter(|it| *it != TextPiece::EndLine).collect()
     }
 
     #[test]
-    fn a_thought_is_told_by_the_line_and_its_rest_before_anything_else() {
-        let think = |words| chunk("agent_thought_chunk", words);
+    fn thought_is_rendered_by_line_and_its_rest_before_other_output() {
+        let think = |text| chunk("agent_thought_chunk", text);
         let updates = [think("a b"), think(" c\nd\ne"), chunk("agent_message_chunk", "So.")];
-        let pieces = told(&mut Text::default(), &updates);
-        let words = Piece::Words("So.".into());
-        assert_eq!(pieces, [line("think", "a b c"), line("think", "d"), line("think", "e"), words]);
+        let pieces = render_all(&mut TextRenderer::default(), &updates);
+        let answer = TextPiece::AgentText("So.".into());
+        assert_eq!(
+            pieces,
+            [line("think", "a b c"), line("think", "d"), line("think", "e"), answer]
+        );
     }
 
     #[test]
-    fn who_wants_to_know_hears_of_commands_and_options() {
-        let detail = |word, text: &str| Piece::Detail { word, text: text.to_owned() };
+    fn commands_and_options_are_details() {
+        let detail = |label, text: &str| TextPiece::Detail { label, text: text.to_owned() };
         let menu =
             json!([{ "name": "compact", "description": "" }, { "name": "web", "input": {} }]);
         let menu =
@@ -259,62 +267,66 @@ mod tests {
         let options =
             json!([{ "id": "model", "currentValue": "a", "options": [{ "value": "a" }] }]);
         let set = json!({ "sessionUpdate": "config_option_update", "configOptions": options });
-        let pieces = told(&mut Text::default(), &[menu, set]);
+        let pieces = render_all(&mut TextRenderer::default(), &[menu, set]);
         assert_eq!(pieces, [detail("menu", "/compact /web"), detail("set", "model a (of a)")]);
     }
 
     #[test]
-    fn the_final_words_are_those_behind_the_last_tool_call() {
-        let mut text = Text::default();
+    fn final_text_is_the_text_after_the_last_tool_call() {
+        let mut renderer = TextRenderer::default();
         let call = json!({ "sessionUpdate": "tool_call", "toolCallId": "1", "title": "ls" });
         let failed =
             json!({ "sessionUpdate": "tool_call_update", "toolCallId": "1", "status": "failed" });
-        let say = |words| chunk("agent_message_chunk", words);
-        let pieces = told(&mut text, &[say("I look."), call, failed, say("No "), say("luck.")]);
+        let answer = |text| chunk("agent_message_chunk", text);
+        let pieces = render_all(
+            &mut renderer,
+            &[answer("I look."), call, failed, answer("No "), answer("luck.")],
+        );
         assert_eq!(pieces[1..3], [line("tool", "ls"), line("tool", "ls: failed")]);
-        assert_eq!(text.final_words(), "No luck.");
-        text.event(&received(&json!({ "is": "prompted" })));
-        text.update(&say("Again."));
-        assert_eq!(text.final_words(), "Again.");
+        assert_eq!(renderer.final_text(), "No luck.");
+        renderer.render_event(&build_event(&json!({ "is": "prompted" })));
+        renderer.render_update(&answer("Again."));
+        assert_eq!(renderer.final_text(), "Again.");
     }
 
     #[test]
-    fn an_answer_is_told_by_the_name_of_the_option() {
-        let mut text = Text::default();
+    fn answer_is_rendered_with_the_name_of_the_option() {
+        let mut renderer = TextRenderer::default();
         let options = json!([{ "optionId": "o1", "name": "Allow once" }]);
         let call = json!({ "toolCallId": "t", "title": "rm x" });
         let frame = json!({ "params": { "toolCall": call, "options": options } });
-        let asked = text.event(&received(&json!({ "is": "asked", "ask": 3, "frame": frame })));
+        let asked = renderer
+            .render_event(&build_event(&json!({ "is": "asked", "ask": 3, "frame": frame })));
         assert_eq!(asked.last(), Some(&line("ask", "rm x")));
         let outcome = json!({ "result": { "outcome": { "optionId": "o1" } } });
         let answered = json!({ "is": "answered", "ask": 3, "by": "zed", "answer": outcome });
-        let answered = text.event(&received(&answered));
+        let answered = renderer.render_event(&build_event(&answered));
         assert_eq!(answered.last(), Some(&line("ask", "answered by zed: Allow once")));
     }
 
     #[test]
-    fn process_of_an_answer_and_of_a_refusal_is_told_beside_the_name() {
+    fn process_of_a_client_is_rendered_beside_its_name() {
         let peer = json!({ "pid": 7, "uid": 1000, "exe": "/bin/zed" });
         let answered = json!({ "is": "answered", "ask": 3, "by": "zed", "peer": peer,
                                "answer": { "void": "x" } });
-        let answered = Text::default().event(&received(&answered));
-        let Some(Piece::Line { text, .. }) = answered.last() else { panic!("{answered:?}") };
+        let answered = TextRenderer::default().render_event(&build_event(&answered));
+        let Some(TextPiece::Line { text, .. }) = answered.last() else { panic!("{answered:?}") };
         assert!(text.starts_with("answered by zed, pid 7, uid 1000, /bin/zed: "), "{text}");
         let refused = json!({ "is": "refused", "operation": "_jackfield/stop", "by": "zed",
                               "why": "below an agent", "peer": { "uid": 0 } });
-        let expected = "refused `_jackfield/stop` of zed, uid 0: below an agent";
-        let refused = Text::default().event(&received(&refused));
-        assert_eq!(refused.last(), Some(&Piece::Remark(expected.to_owned())));
+        let expected = "refused `_jackfield/stop` from zed, uid 0: below an agent";
+        let refused = TextRenderer::default().render_event(&build_event(&refused));
+        assert_eq!(refused.last(), Some(&TextPiece::Remark(expected.to_owned())));
     }
 
     #[test]
-    fn a_good_end_is_not_worth_a_word_and_a_bad_one_is() {
+    fn only_an_unusual_end_of_a_turn_is_rendered() {
         let end = |how: &str, answer: Value| {
             let fact = json!({ "is": "ended", "turn": 2, "how": how, "answer": answer });
-            Text::default().event(&received(&fact))[1..].to_vec()
+            TextRenderer::default().render_event(&build_event(&fact))[1..].to_vec()
         };
         assert_eq!(end("stopped", json!({ "stopReason": "end_turn" })), []);
-        let remark = |it: &str| vec![Piece::Remark(it.to_owned())];
+        let remark = |it: &str| vec![TextPiece::Remark(it.to_owned())];
         let cancelled = end("stopped", json!({ "stopReason": "cancelled" }));
         assert_eq!(cancelled, remark("turn 2 ended: cancelled"));
         let failed = end("failed", json!({ "message": "no key" }));
@@ -323,22 +335,22 @@ mod tests {
 
     proptest! {
         #[test]
-        fn words_are_told_whole_however_they_are_cut(
-            words in proptest::collection::vec("[a-z \n]{0,6}", 0..12),
-            aside in "agent_thought_chunk|user_message_chunk|plan|tool_call",
+        fn agent_text_is_complete_however_it_is_chunked(
+            chunks in proptest::collection::vec("[a-z \n]{0,6}", 0..12),
+            other_kind in "agent_thought_chunk|user_message_chunk|plan|tool_call",
         ) {
-            let mut text = Text::default();
-            let mut said = String::new();
-            for it in &words {
-                for update in [chunk("agent_message_chunk", it), chunk(&aside, "x\ny")] {
-                    for piece in text.update(&update) {
-                        if let Piece::Words(words) = piece {
-                            said.push_str(&words);
+            let mut renderer = TextRenderer::default();
+            let mut rendered = String::new();
+            for it in &chunks {
+                for update in [chunk("agent_message_chunk", it), chunk(&other_kind, "x\ny")] {
+                    for piece in renderer.render_update(&update) {
+                        if let TextPiece::AgentText(text) = piece {
+                            rendered.push_str(&text);
                         }
                     }
                 }
             }
-            prop_assert_eq!(said, words.concat());
+            prop_assert_eq!(rendered, chunks.concat());
         }
     }
 }

@@ -1,8 +1,8 @@
-//! The corpus of words that a viewer would load or run, and of those that must stay as they are.
+//! Texts that a Markdown viewer would load or run, and texts that must stay unchanged.
 
-use super::contain::contained;
+use super::sanitize::sanitize_markdown;
 
-/// What was said, and what stands in the transcript.
+/// A text, and the same text in the transcript.
 const ACTIVE: &[(&str, &str)] = &[
     // Images
     ("![alt](http://e.x/i.png)", "[image: alt](http://e.x/i.png)"),
@@ -26,7 +26,7 @@ const ACTIVE: &[(&str, &str)] = &[
     ("![b](data:image/svg+xml,x)", "[image: b]\\(data:image/svg+xml,x)"),
     ("![[embedded]]", "[image: [embedded]]"),
     ("<a@![b](http://e.x/i.png)>", "\\<a@[image: b](http://e.x/i.png)>"),
-    // Links that run something
+    // Links with an active scheme
     ("[a](javascript:x)", "[a]\\(javascript:x)"),
     ("[a](JavaScript:x)", "[a]\\(JavaScript:x)"),
     ("[a]( javascript:x )", "[a]\\( javascript:x )"),
@@ -66,7 +66,7 @@ const ACTIVE: &[(&str, &str)] = &[
     ("<x:y onclick=z>", "\\<x:y onclick=z>"),
 ];
 
-/// What is neither loaded nor run stays as it is.
+/// Texts that are neither loaded nor run stay unchanged.
 const INERT: &[&str] = &[
     "```\n![b](http://e.x/i.png)\n[a](javascript:x)\n<script>\n```",
     "~~~html\n<img src=x>\n~~~",
@@ -87,22 +87,22 @@ const INERT: &[&str] = &[
 ];
 
 #[test]
-fn nothing_that_was_said_is_loaded_or_run() {
-    let mut faults = Vec::new();
-    for (said, shown) in ACTIVE {
-        let once = contained(said);
-        let twice = contained(&once);
-        if once != *shown || twice != once {
-            faults.push(format!(
-                "{said:?}\n  expected {shown:?}\n  once {once:?}\n  twice {twice:?}"
+fn no_text_of_an_agent_is_loaded_or_run() {
+    let mut failures = Vec::new();
+    for (text, expected) in ACTIVE {
+        let once = sanitize_markdown(text);
+        let twice = sanitize_markdown(&once);
+        if once != *expected || twice != once {
+            failures.push(format!(
+                "{text:?}\n  expected {expected:?}\n  once {once:?}\n  twice {twice:?}"
             ));
         }
     }
-    for said in INERT {
-        let shown = contained(said);
-        if shown != *said {
-            faults.push(format!("FALSE ALARM {said:?}\n  shown {shown:?}"));
+    for text in INERT {
+        let sanitized = sanitize_markdown(text);
+        if sanitized != *text {
+            failures.push(format!("FALSE ALARM {text:?}\n  sanitized {sanitized:?}"));
         }
     }
-    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+    assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
 }

@@ -1,96 +1,101 @@
-//! What would be run or loaded in words that others wrote, shown instead: HTML, images, and links with
-//! addresses such as `javascript:`.
+//! Neutralizes the active parts of foreign Markdown: HTML, images, and links with schemes such as
+//! `javascript:` are displayed as text, not run or loaded.
 
 use super::links::is_refused;
 use std::ops::Range;
 
-/// The words of a paragraph, with a backslash before each `<` that a browser may take for a tag or a
-/// comment, `[image: ` for `![`, and a backslash in each link that is refused. What stands between
-/// backticks is code and needs none of it.
-pub(super) fn without_active_parts(words: &str) -> String {
-    let verbatim = Verbatim::of(words);
-    let mut shown = String::with_capacity(words.len());
+/// Escapes a paragraph: a backslash before each `<` that a browser may read as a tag or a comment,
+/// `[image: ` for `![`, and a backslash in each refused link. Text between backticks is code and stays
+/// unchanged.
+pub(super) fn escape_active_parts(paragraph: &str) -> String {
+    let verbatim = VerbatimRanges::find(paragraph);
+    let mut escaped_text = String::with_capacity(paragraph.len());
     let (mut line, mut slashes) = (0, 0);
-    let mut rest = words.char_indices().peekable();
+    let mut rest = paragraph.char_indices().peekable();
     while let Some((at, it)) = rest.next() {
         let escaped = slashes % 2 == 1;
         slashes = if it == '\\' { slashes + 1 } else { 0 };
-        let behind = &words[at + it.len_utf8()..];
-        let is_behind_label = words[..at].ends_with(']');
+        let rest_of_text = &paragraph[at + it.len_utf8()..];
+        let follows_label = paragraph[..at].ends_with(']');
         match it {
-            '<' if is_html(behind) && !Verbatim::has(&verbatim.links, at) => {
-                // At the beginning of a line it would end the paragraph, and the code in it.
-                let is_first = words[line..at].trim_start_matches([' ', '\t', '>']).is_empty();
-                if is_first || !verbatim.holds(at) && !escaped {
-                    shown.push('\\');
+            '<' if is_html(rest_of_text) && !VerbatimRanges::contains(&verbatim.links, at) => {
+                // At the start of a line a tag ends the paragraph, and the code in it.
+                let is_first = paragraph[line..at].trim_start_matches([' ', '\t', '>']).is_empty();
+                if is_first || !verbatim.is_code(at) && !escaped {
+                    escaped_text.push('\\');
                 }
             }
-            '!' if behind.starts_with('[') && !escaped && !verbatim.holds(at) => {
-                // Behind another `!` it would be an image again.
-                shown.push_str(if shown.ends_with('!') { " [image: " } else { "[image: " });
+            '!' if rest_of_text.starts_with('[') && !escaped && !verbatim.is_code(at) => {
+                // After another `!` it would be an image again.
+                escaped_text.push_str(if escaped_text.ends_with('!') {
+                    " [image: "
+                } else {
+                    "[image: "
+                });
                 rest.next();
                 continue;
             }
             // `[x](…)` and `[x]: …`
-            '(' | ':' if is_behind_label && !verbatim.holds(at) && is_refused(behind) => {
-                shown.push('\\');
+            '(' | ':' if follows_label && !verbatim.is_code(at) && is_refused(rest_of_text) => {
+                escaped_text.push('\\');
             }
             '\n' => line = at + 1,
             _ => {}
         }
-        shown.push(it);
+        escaped_text.push(it);
     }
-    shown
+    escaped_text
 }
 
-/// Where code stands in a paragraph, and addresses in `<…>`.
-struct Verbatim {
+/// The ranges of a paragraph that are code, and those that are addresses in `<…>`.
+struct VerbatimRanges {
     code: Vec<Range<usize>>,
-    /// If this is a table, a bar ends a cell and with it the code: what is code either way is code.
+    /// In a table, a bar ends a cell and the code in it. Only text that is code in both readings is code.
     cells: Option<Vec<Range<usize>>>,
     links: Vec<Range<usize>>,
 }
 
-impl Verbatim {
-    fn of(words: &str) -> Verbatim {
-        let (code, links) = find_verbatim(words, 0);
-        let cells = words.contains('|').then(|| {
+impl VerbatimRanges {
+    fn find(paragraph: &str) -> VerbatimRanges {
+        let (code, links) = find_verbatim(paragraph, 0);
+        let cells = paragraph.contains('|').then(|| {
             let mut at = 0;
-            let cells = words.split_inclusive(['|', '\n']).flat_map(|cell| {
+            let cells = paragraph.split_inclusive(['|', '\n']).flat_map(|cell| {
                 at += cell.len();
                 find_verbatim(cell, at - cell.len()).0
             });
             cells.collect()
         });
-        Verbatim { code, cells, links }
+        VerbatimRanges { code, cells, links }
     }
 
-    fn holds(&self, at: usize) -> bool {
-        Verbatim::has(&self.code, at) && self.cells.as_ref().is_none_or(|it| Verbatim::has(it, at))
+    fn is_code(&self, at: usize) -> bool {
+        VerbatimRanges::contains(&self.code, at)
+            && self.cells.as_ref().is_none_or(|it| VerbatimRanges::contains(it, at))
     }
 
-    fn has(ranges: &[Range<usize>], at: usize) -> bool {
+    fn contains(ranges: &[Range<usize>], at: usize) -> bool {
         let next = ranges.partition_point(|it| it.end <= at);
         ranges.get(next).is_some_and(|it| it.contains(&at))
     }
 }
 
-/// Where code stands in a paragraph, and where addresses in `<…>`.
-fn find_verbatim(words: &str, offset: usize) -> (Vec<Range<usize>>, Vec<Range<usize>>) {
+/// Finds the ranges that are code, and those that are addresses in `<…>`.
+fn find_verbatim(paragraph: &str, offset: usize) -> (Vec<Range<usize>>, Vec<Range<usize>>) {
     let (mut code, mut links) = (Vec::new(), Vec::new());
-    let (mut at, mut even) = (0, true);
-    while let Some(next) = words[at..].find(['\\', '`', '<']) {
+    let (mut at, mut is_balanced) = (0, true);
+    while let Some(next) = paragraph[at..].find(['\\', '`', '<']) {
         at += next;
-        let rest = &words[at..];
+        let rest = &paragraph[at..];
         let (found, length) = match rest.as_bytes()[0] {
-            // Whatever it is before, it is a word.
+            // An escaped character is text.
             b'\\' => (None, 1 + rest[1..].chars().next().map_or(0, char::len_utf8)),
             b'`' => {
-                let (is_code, length) = backticks(rest);
-                even &= is_code;
+                let (is_code, length) = read_backticks(rest);
+                is_balanced &= is_code;
                 (is_code.then_some(&mut code), length)
             }
-            _ => match autolink(rest) {
+            _ => match autolink_length(rest) {
                 Some(length) => (Some(&mut links), length),
                 None => (None, 1),
             },
@@ -100,15 +105,15 @@ fn find_verbatim(words: &str, offset: usize) -> (Vec<Range<usize>>, Vec<Range<us
         }
         at += length;
     }
-    if !even {
-        // Behind backticks that nothing matches, readers disagree about what is code.
+    if !is_balanced {
+        // After unmatched backticks, Markdown readers disagree about what is code.
         code.clear();
     }
     (code, links)
 }
 
-/// Whether code begins here, and how long it is, or else the backticks are.
-fn backticks(text: &str) -> (bool, usize) {
+/// Whether code starts here, and the length of the code, or else of the backticks.
+fn read_backticks(text: &str) -> (bool, usize) {
     let ticks = |it: &str| it.bytes().take_while(|it| *it == b'`').count();
     let length = ticks(text);
     let mut at = length;
@@ -123,39 +128,40 @@ fn backticks(text: &str) -> (bool, usize) {
     (false, length)
 }
 
-/// How long `<https://…>` or `<somebody@…>` is, unless it is refused.
-fn autolink(text: &str) -> Option<usize> {
+/// The length of `<https://…>` or `<user@…>`; `None` if it is refused or not an address.
+fn autolink_length(text: &str) -> Option<usize> {
     let end = 1 + text[1..].find(['>', '<', '\n', ' '])?;
     let address = &text[1..end];
-    let word = address.bytes().take_while(|it| it.is_ascii_alphanumeric() || b"+.-".contains(it));
-    let (word, behind) = address.split_at(word.count());
-    let is_url = behind.starts_with(':')
-        && (2..=32).contains(&word.len())
-        && word.starts_with(|it: char| it.is_ascii_alphabetic());
+    let scheme = address.bytes().take_while(|it| it.is_ascii_alphanumeric() || b"+.-".contains(it));
+    let (scheme, rest_of_text) = address.split_at(scheme.count());
+    let is_url = rest_of_text.starts_with(':')
+        && (2..=32).contains(&scheme.len())
+        && scheme.starts_with(|it: char| it.is_ascii_alphabetic());
     let is_domain = |it: char| it.is_ascii_alphanumeric() || matches!(it, '.' | '-');
-    let is_mail =
-        behind.strip_prefix('@').is_some_and(|it| !it.is_empty() && it.chars().all(is_domain));
+    let is_mail = rest_of_text
+        .strip_prefix('@')
+        .is_some_and(|it| !it.is_empty() && it.chars().all(is_domain));
     let is_plain = text[end..].starts_with('>');
     (is_plain && (is_mail || is_url && !is_refused(address))).then_some(end + 1)
 }
 
-/// Whether a `<` before this begins a tag or a comment, for any reader.
-fn is_html(behind: &str) -> bool {
-    behind.starts_with(|it: char| it.is_ascii_alphabetic() || matches!(it, '/' | '!' | '?'))
+/// Whether a `<` before this text starts a tag or a comment for any reader.
+fn is_html(rest_of_text: &str) -> bool {
+    rest_of_text.starts_with(|it: char| it.is_ascii_alphabetic() || matches!(it, '/' | '!' | '?'))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::without_active_parts as inert;
+    use super::escape_active_parts;
 
     #[test]
-    fn html_is_shown_and_not_obeyed() {
+    fn html_is_escaped() {
         let cases = [
             ("a <!-- b", "a \\<!-- b"),
             ("<details>\na", "\\<details>\na"),
             ("</details >", "\\</details >"),
             ("a Vec<String> and `Vec<String>`", "a Vec\\<String> and `Vec<String>`"),
-            // Nobody knows where this code ends.
+            // It is ambiguous where this code ends.
             ("``a ` <b> `", "``a ` \\<b> `"),
             ("| `a | <b>` |\n|--|--|", "| `a | \\<b>` |\n|--|--|"),
             ("`a\n<div>\nb`", "`a\n\\<div>\nb`"),
@@ -166,16 +172,16 @@ mod tests {
             ("<![CDATA[x]]>", "\\<[image: CDATA[x]]>"),
             ("\\\\<b>", "\\\\\\<b>"),
         ];
-        for (text, shown) in cases {
-            assert_eq!(inert(text), shown);
-            assert_eq!(inert(shown), shown);
+        for (text, expected) in cases {
+            assert_eq!(escape_active_parts(text), expected);
+            assert_eq!(escape_active_parts(expected), expected);
         }
     }
 
     #[test]
-    fn code_and_addresses_need_no_backslash() {
+    fn code_and_addresses_stay_unchanged() {
         for text in ["`<b>` ``a ` <i>``", "1 < 2 <3", "<https://a.b/c> <me@a.b>", "\\<b>"] {
-            assert_eq!(inert(text), text);
+            assert_eq!(escape_active_parts(text), text);
         }
     }
 }

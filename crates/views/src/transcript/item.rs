@@ -1,149 +1,151 @@
-//! What a part of a transcript consists of, each as Markdown.
+//! The items of a transcript section, and their Markdown.
 
 use super::{
-    call::Call,
-    contain::contained,
-    markdown::{code, fenced, plain, prefixed, shortened, words},
+    call::TranscriptCall,
+    markdown::{escape_line, fence_block, inline_code, plain_text, prefix_lines, shorten_lines},
+    sanitize::sanitize_markdown,
 };
-use crate::text::facts::text;
+use crate::text::describe::str_member;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
 #[derive(Debug)]
-pub(super) enum Item {
-    /// What the agent said, in pieces of one message.
-    Words {
+pub(super) enum TranscriptItem {
+    /// The joined chunks of one agent message.
+    AgentText {
         message: String,
         text: String,
     },
     Thought(String),
-    /// What a user said, as the agent tells it.
+    /// A user message as the agent echoed it.
     User(String),
-    Call(Box<Call>),
+    Call(Box<TranscriptCall>),
     Plan(Value),
-    Ask(Ask),
-    /// What happened, in a sentence.
+    Request(UserRequest),
+    /// A sentence about the session or a turn.
     Remark(String),
-    /// What an agent printed outside the protocol.
-    Printed(String),
+    /// The last lines that an agent wrote to stderr.
+    Stderr(String),
 }
 
-/// What the agent wanted to know, and what it was told.
+/// A request of the agent to the user, and its answer.
 #[derive(Debug, Default)]
-pub(super) struct Ask {
-    /// The tool call that it is about, if any.
+pub(super) struct UserRequest {
+    /// The tool call that needs permission, if any.
     pub(super) call: Option<String>,
-    /// The question, if it is not that.
+    /// The question of an elicitation.
     pub(super) message: String,
-    /// What a rule says to it, in words.
+    /// Why the policy decided as it did.
     pub(super) why: String,
-    /// By whom, and what.
+    /// The client that answered, and the chosen option.
     pub(super) answer: Option<(String, String)>,
-    /// The answer stands for all that are like it.
-    pub(super) always: bool,
+    /// The answer applies to all similar requests.
+    pub(super) is_always: bool,
 }
 
-/// Calls and the asks about them, by the ids of the calls.
+/// Calls and their permission requests, by call id.
 #[derive(Debug, Default)]
-pub(super) struct Among<'a> {
-    calls: BTreeMap<&'a str, &'a Call>,
-    asks: BTreeMap<&'a str, Vec<&'a Ask>>,
+pub(super) struct CallIndex<'a> {
+    calls: BTreeMap<&'a str, &'a TranscriptCall>,
+    requests: BTreeMap<&'a str, Vec<&'a UserRequest>>,
 }
 
-impl<'a> Among<'a> {
-    pub(super) fn of(items: &'a [Item]) -> Among<'a> {
-        let mut among = Among::default();
+impl<'a> CallIndex<'a> {
+    pub(super) fn new(items: &'a [TranscriptItem]) -> CallIndex<'a> {
+        let mut index = CallIndex::default();
         for item in items {
             match item {
-                Item::Call(call) => drop(among.calls.insert(&call.id, call)),
-                Item::Ask(ask @ Ask { call: Some(id), .. }) => {
-                    among.asks.entry(id).or_default().push(ask);
+                TranscriptItem::Call(call) => drop(index.calls.insert(&call.id, call)),
+                TranscriptItem::Request(request @ UserRequest { call: Some(id), .. }) => {
+                    index.requests.entry(id).or_default().push(request);
                 }
                 _ => {}
             }
         }
-        among
+        index
     }
 }
 
-impl Item {
-    /// Markdown without a newline at its end; nothing if there is nothing to show.
-    pub(super) fn render(&self, among: &Among<'_>) -> String {
+impl TranscriptItem {
+    /// Renders Markdown without a newline at its end; an empty text if there is nothing to render.
+    pub(super) fn render(&self, index: &CallIndex<'_>) -> String {
         match self {
-            Item::Words { text, .. } => contained(&plain(text)),
-            Item::Thought(text) => match contained(&plain(text)) {
+            TranscriptItem::AgentText { text, .. } => sanitize_markdown(&plain_text(text)),
+            TranscriptItem::Thought(text) => match sanitize_markdown(&plain_text(text)) {
                 text if text.is_empty() => text,
                 text => {
                     format!("<details>\n<summary>Thought</summary>\n\n{text}\n\n</details>")
                 }
             },
-            Item::User(text) => quoted(text),
-            Item::Call(call) => {
-                let asks = among.asks.get(call.id.as_str()).into_iter().flatten();
-                call.render(&asks.map(|it| it.settled()).collect::<Vec<_>>())
+            TranscriptItem::User(text) => render_quote(text),
+            TranscriptItem::Call(call) => {
+                let requests = index.requests.get(call.id.as_str()).into_iter().flatten();
+                call.render(&requests.map(|it| it.describe_answer()).collect::<Vec<_>>())
             }
-            Item::Plan(entries) => plan(entries),
-            Item::Ask(ask) => {
-                let call = ask.call.as_deref().and_then(|it| among.calls.get(it));
+            TranscriptItem::Plan(entries) => render_plan(entries),
+            TranscriptItem::Request(request) => {
+                let call = request.call.as_deref().and_then(|it| index.calls.get(it));
                 match call {
-                    // It stands in the line of its call.
-                    Some(call) if call.made => String::new(),
-                    Some(call) => ask.render(call.title()),
-                    None => ask.render(""),
+                    // The request is rendered in the line of its call.
+                    Some(call) if call.is_made => String::new(),
+                    Some(call) => request.render(call.title()),
+                    None => request.render(""),
                 }
             }
-            Item::Remark(text) => remark(text),
-            Item::Printed(text) if text.trim().is_empty() => String::new(),
-            Item::Printed(text) => fenced("", &shortened(&plain(text), 0, 5)),
+            TranscriptItem::Remark(text) => render_remark(text),
+            TranscriptItem::Stderr(text) if text.trim().is_empty() => String::new(),
+            TranscriptItem::Stderr(text) => {
+                fence_block("", &shorten_lines(&plain_text(text), 0, 5))
+            }
         }
     }
 }
 
-impl Ask {
-    fn render(&self, about: &str) -> String {
-        let titles = [self.message.as_str(), about, "?"];
+impl UserRequest {
+    fn render(&self, call_title: &str) -> String {
+        let titles = [self.message.as_str(), call_title, "?"];
         let title = titles.into_iter().find(|it| !it.trim().is_empty()).unwrap_or_default();
-        format!("- **ask** {}: {}", code(title), self.settled())
+        format!("- **ask** {}: {}", inline_code(title), self.describe_answer())
     }
 
-    /// What it was answered with, and by whom.
-    fn settled(&self) -> String {
+    /// The answer, and the client that gave it.
+    fn describe_answer(&self) -> String {
         let Some((by, chosen)) = &self.answer else { return "not answered".to_owned() };
-        let always = if self.always { ", and from now on" } else { "" };
-        let mut settled = format!("{}{always}, by {}", words(chosen), words(by));
+        let always = if self.is_always { ", always" } else { "" };
+        let mut answer = format!("{}{always}, by {}", escape_line(chosen), escape_line(by));
         if by == "policy" && !self.why.is_empty() {
-            settled.push_str(": ");
-            settled.push_str(&words(&self.why));
+            answer.push_str(": ");
+            answer.push_str(&escape_line(&self.why));
         }
-        settled
+        answer
     }
 }
 
-/// What a user said.
-pub(super) fn quoted(text: &str) -> String {
-    match contained(&plain(text)) {
+/// Renders a user message as a quote.
+pub(super) fn render_quote(text: &str) -> String {
+    match sanitize_markdown(&plain_text(text)) {
         text if text.is_empty() => text,
-        text => prefixed("> ", &text),
+        text => prefix_lines("> ", &text),
     }
 }
 
-/// A sentence of ours.
-pub(super) fn remark(text: &str) -> String {
-    let line = words(text);
+/// Renders a sentence about the session.
+pub(super) fn render_remark(text: &str) -> String {
+    let line = escape_line(text);
     let mut chars = line.chars();
     let first: String = chars.next().into_iter().flat_map(char::to_uppercase).collect();
     format!("*{first}{}*", chars.as_str())
 }
 
-/// The steps as boxes to tick. Another mark than that of the calls: they are another list.
-fn plan(entries: &Value) -> String {
+/// Renders a plan as a task list. Its list mark differs from that of calls, so it is a list of its own.
+fn render_plan(entries: &Value) -> String {
     let entry = |it: &Value| {
-        let (tick, note) = match text(it, "status") {
+        let (tick, note) = match str_member(it, "status") {
             "completed" => ("x", ""),
             "in_progress" => (" ", " (in progress)"),
             _ => (" ", ""),
         };
-        format!("* [{tick}] {}{note}", words(text(it, "content")))
+        format!("* [{tick}] {}{note}", escape_line(str_member(it, "content")))
     };
     let entries: Vec<String> = entries.as_array().into_iter().flatten().map(entry).collect();
     entries.join("\n")

@@ -1,6 +1,6 @@
-//! Where a link in the words of others leads: to a page, or to something that a viewer would run.
+//! Decides whether a link in foreign Markdown leads to a page or to something that a viewer would run.
 
-/// Schemes whose addresses are run or shown as a page of their own, and those that wrap another one.
+/// Schemes whose addresses are run or rendered as a page, and schemes that wrap another address.
 const REFUSED_SCHEMES: [&str; 10] = [
     "javascript",
     "vbscript",
@@ -13,13 +13,13 @@ const REFUSED_SCHEMES: [&str; 10] = [
     "view-source",
     "jar",
 ];
-/// Longer than any scheme that is refused.
+/// Longer than any refused scheme.
 const SCHEME_CHARS_MAX: usize = 16;
-/// So much is looked at for the end of a scheme. What hides it behind more is refused.
+/// The number of characters searched for the end of a scheme. An address that needs more is refused.
 const SEARCHED_CHARS_MAX: usize = 1_024;
 
-/// Whether the address at the beginning of `text` has a scheme that is refused, as a browser reads it:
-/// entities and backslashes are resolved, and control characters and spaces count for nothing.
+/// Whether the address at the start of `text` has a refused scheme, as a browser reads it: entities and
+/// backslashes are resolved, control characters and spaces are ignored.
 pub(super) fn is_refused(text: &str) -> bool {
     let mut scheme = String::new();
     let mut rest = text.trim_start_matches([' ', '\n', '>']);
@@ -41,14 +41,14 @@ pub(super) fn is_refused(text: &str) -> bool {
     true
 }
 
-/// What a browser leaves out of an address, and what an eye does not see.
+/// Whether a browser ignores this character in an address, or a reader cannot see it.
 fn is_ignored(it: char) -> bool {
     let is_format =
         matches!(it, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}');
     it.is_control() || it.is_whitespace() || it == '\u{fffd}' || is_format
 }
 
-/// The first character as a reader of Markdown sees it, and how many bytes stand for it.
+/// The first character as a Markdown reader decodes it, and its length in bytes.
 fn first_char(text: &str) -> Option<(char, usize)> {
     let first = text.chars().next()?;
     let escaped = |it: char| (it, 1 + it.len_utf8());
@@ -57,13 +57,13 @@ fn first_char(text: &str) -> Option<(char, usize)> {
             Some(it) => escaped(it),
             None => (first, 1),
         },
-        '&' => entity(text).unwrap_or((first, 1)),
+        '&' => decode_entity(text).unwrap_or((first, 1)),
         _ => (first, first.len_utf8()),
     })
 }
 
-/// An entity: a number, or one of the names that matter in a scheme.
-fn entity(text: &str) -> Option<(char, usize)> {
+/// Decodes an entity: a number, or one of the names that matter in a scheme.
+fn decode_entity(text: &str) -> Option<(char, usize)> {
     for (name, it) in [("&colon;", ':'), ("&Tab;", '\t'), ("&NewLine;", '\n'), ("&nbsp;", ' ')] {
         if text.starts_with(name) {
             return Some((it, name.len()));
@@ -77,7 +77,7 @@ fn entity(text: &str) -> Option<(char, usize)> {
     let add = |sum: u32, it: u32| sum.saturating_mul(radix).saturating_add(it);
     let code = digits[..length].chars().map(digit).fold(0, add);
     let end = text.len() - digits.len() + length;
-    // Browsers take it without its semicolon, too.
+    // Browsers accept an entity without its semicolon.
     let end = end + usize::from(text[end..].starts_with(';'));
     Some((char::from_u32(code).unwrap_or('\u{fffd}'), end)).filter(|_| 0 < length)
 }
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_scheme_is_known_however_it_is_written() {
+    fn refused_scheme_is_recognized_in_every_spelling() {
         for refused in [
             "javascript:x",
             "JavaScript:x",
@@ -111,7 +111,7 @@ mod tests {
         ] {
             assert!(is_refused(refused), "{refused}");
         }
-        for taken in [
+        for accepted in [
             "",
             "https://a.b/javascript:x",
             "mailto:me@a.b",
@@ -125,7 +125,7 @@ mod tests {
             "javascript%3Ax",
             "a&amp;b:c",
         ] {
-            assert!(!is_refused(taken), "{taken}");
+            assert!(!is_refused(accepted), "{accepted}");
         }
         assert!(is_refused(&format!("java{}script:x", "&Tab;".repeat(5_000))));
     }

@@ -1,55 +1,55 @@
-//! The pieces of Markdown that a transcript is made of. Whatever is put into one stays in it.
+//! Markdown elements of a transcript. Foreign text cannot break out of its element.
 
-/// The name of something, on one line.
+/// The length of a name or a command in a line.
 const NAME_CHARS_MAX: usize = 200;
 const LINE_CHARS_MAX: usize = 400;
 
-/// Text of others with newlines for all ends of lines, without colors and control characters.
-pub(super) fn plain(text: &str) -> String {
+/// Normalizes foreign text: newlines at all line ends, no colors, no control characters.
+pub(super) fn plain_text(text: &str) -> String {
     let lines = text.replace("\r\n", "\n").replace('\r', "\n");
     let plain = anstream::adapter::strip_str(&lines).to_string();
     plain.replace(|it: char| it.is_control() && it != '\n' && it != '\t', "\u{fffd}")
 }
 
-/// The same on one line that is not too long.
-pub(super) fn one_line(text: &str) -> String {
-    let plain = plain(text);
-    let words: Vec<&str> = plain.split_whitespace().collect();
-    cut(&words.join(" "), NAME_CHARS_MAX)
+/// The same, joined and truncated to one line.
+pub(super) fn single_line(text: &str) -> String {
+    let plain = plain_text(text);
+    let parts: Vec<&str> = plain.split_whitespace().collect();
+    truncate_line(&parts.join(" "), NAME_CHARS_MAX)
 }
 
-fn cut(line: &str, chars_max: usize) -> String {
+fn truncate_line(line: &str, chars_max: usize) -> String {
     match line.char_indices().nth(chars_max) {
         Some((end, _)) => format!("{}…", line[..end].trim_end()),
         None => line.to_owned(),
     }
 }
 
-/// Words in a line of ours: nothing in them is Markdown.
-pub(super) fn words(text: &str) -> String {
-    let line = one_line(text);
-    let mut shown = String::with_capacity(line.len());
-    let mut before = ' ';
+/// Escapes foreign text for a line of the transcript, so that none of it is Markdown.
+pub(super) fn escape_line(text: &str) -> String {
+    let line = single_line(text);
+    let mut escaped = String::with_capacity(line.len());
+    let mut previous = ' ';
     let mut rest = line.chars().peekable();
     while let Some(it) = rest.next() {
-        let inside = |it: &char| it.is_alphanumeric();
+        let is_word = |it: &char| it.is_alphanumeric();
         let special = match it {
             '\\' | '`' | '*' | '[' | ']' | '<' | '&' | '~' | '|' | '$' => true,
-            '_' => !(inside(&before) && rest.peek().is_some_and(inside)),
+            '_' => !(is_word(&previous) && rest.peek().is_some_and(is_word)),
             _ => false,
         };
         if special {
-            shown.push('\\');
+            escaped.push('\\');
         }
-        shown.push(it);
-        before = it;
+        escaped.push(it);
+        previous = it;
     }
-    shown
+    escaped
 }
 
-/// A name or a command in a line of ours, as code. Some agents put backticks around it themselves.
-pub(super) fn code(text: &str) -> String {
-    let line = one_line(text);
+/// A name or a command as inline code. Some agents add backticks themselves.
+pub(super) fn inline_code(text: &str) -> String {
+    let line = single_line(text);
     let inner = line.strip_prefix('`').and_then(|it| it.strip_suffix('`'));
     let line = inner.filter(|it| !it.is_empty() && !it.contains('`')).unwrap_or(&line);
     let ticks = "`".repeat(longest_run(line) + 1);
@@ -57,8 +57,8 @@ pub(super) fn code(text: &str) -> String {
     format!("{ticks}{pad}{line}{pad}{ticks}")
 }
 
-/// A block of code in a fence that is longer than any in it.
-pub(super) fn fenced(info: &str, text: &str) -> String {
+/// A code block whose fence is longer than any fence in it.
+pub(super) fn fence_block(info: &str, text: &str) -> String {
     let fence = "`".repeat(longest_run(text).max(2) + 1);
     format!("{fence}{info}\n{}\n{fence}", text.trim_end_matches('\n'))
 }
@@ -67,8 +67,8 @@ fn longest_run(text: &str) -> usize {
     text.split(|it| it != '`').map(str::len).max().unwrap_or(0)
 }
 
-/// Each line with something before it.
-pub(super) fn prefixed(prefix: &str, text: &str) -> String {
+/// Adds a prefix to each line.
+pub(super) fn prefix_lines(prefix: &str, text: &str) -> String {
     let line = |it: &str| match it {
         "" => prefix.trim_end().to_owned(),
         _ => format!("{prefix}{it}"),
@@ -76,17 +76,17 @@ pub(super) fn prefixed(prefix: &str, text: &str) -> String {
     text.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// The first and the last lines of a text, none of them too long, and how many are not there.
-pub(super) fn shortened(text: &str, first: usize, last: usize) -> String {
+/// The first and last lines of a text, each truncated, and the number of lines left out.
+pub(super) fn shorten_lines(text: &str, first: usize, last: usize) -> String {
     let lines: Vec<&str> = text.trim_end_matches('\n').split('\n').collect();
-    let line = |it: &&str| cut(it, LINE_CHARS_MAX);
+    let line = |it: &&str| truncate_line(it, LINE_CHARS_MAX);
     if lines.len() <= first + last + 1 {
         return lines.iter().map(line).collect::<Vec<_>>().join("\n");
     }
     let left_out = format!("… {} lines …", lines.len() - first - last);
     let (begin, end) = (&lines[..first], &lines[lines.len() - last..]);
-    let shown = begin.iter().map(line).chain([left_out]).chain(end.iter().map(line));
-    shown.collect::<Vec<_>>().join("\n")
+    let kept = begin.iter().map(line).chain([left_out]).chain(end.iter().map(line));
+    kept.collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]
@@ -94,29 +94,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fence_is_longer_than_any_in_it() {
-        assert_eq!(fenced("", "a\n"), "```\na\n```");
-        assert_eq!(fenced("diff", "+```\n+````x"), "`````diff\n+```\n+````x\n`````");
+    fn fence_is_longer_than_any_fence_in_its_text() {
+        assert_eq!(fence_block("", "a\n"), "```\na\n```");
+        assert_eq!(fence_block("diff", "+```\n+````x"), "`````diff\n+```\n+````x\n`````");
     }
 
     #[test]
-    fn a_name_stays_in_its_line_and_in_its_code() {
-        assert_eq!(code("`cargo\n test`"), "`cargo test`");
-        assert_eq!(code("a `b` c"), "``a `b` c``");
-        assert_eq!(code("`a` and `b`"), "`` `a` and `b` ``");
-        assert_eq!(words("end_turn, _a_ <b> *c* \u{1b}[1md"), "end_turn, \\_a\\_ \\<b> \\*c\\* d");
+    fn name_stays_on_one_line_and_inside_its_code() {
+        assert_eq!(inline_code("`cargo\n test`"), "`cargo test`");
+        assert_eq!(inline_code("a `b` c"), "``a `b` c``");
+        assert_eq!(inline_code("`a` and `b`"), "`` `a` and `b` ``");
+        assert_eq!(
+            escape_line("end_turn, _a_ <b> *c* \u{1b}[1md"),
+            "end_turn, \\_a\\_ \\<b> \\*c\\* d"
+        );
     }
 
     #[test]
-    fn a_long_text_keeps_its_beginning_and_its_end() {
+    fn long_text_keeps_its_first_and_last_lines() {
         let text: Vec<String> = (1..=9).map(|it| it.to_string()).collect();
-        assert_eq!(shortened(&text.join("\n"), 3, 2), "1\n2\n3\n… 4 lines …\n8\n9");
-        assert_eq!(shortened("1\n2\n3\n", 1, 1), "1\n2\n3");
-        assert_eq!(shortened(&"x".repeat(500), 1, 1).chars().count(), LINE_CHARS_MAX + 1);
+        assert_eq!(shorten_lines(&text.join("\n"), 3, 2), "1\n2\n3\n… 4 lines …\n8\n9");
+        assert_eq!(shorten_lines("1\n2\n3\n", 1, 1), "1\n2\n3");
+        assert_eq!(shorten_lines(&"x".repeat(500), 1, 1).chars().count(), LINE_CHARS_MAX + 1);
     }
 
     #[test]
-    fn every_end_of_a_line_is_one() {
-        assert_eq!(plain("a\r\nb\rc\u{1b}[31md\u{85}"), "a\nb\ncd\u{fffd}");
+    fn every_line_end_becomes_a_newline() {
+        assert_eq!(plain_text("a\r\nb\rc\u{1b}[31md\u{85}"), "a\nb\ncd\u{fffd}");
     }
 }

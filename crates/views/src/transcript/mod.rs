@@ -1,12 +1,11 @@
-//! A session as Markdown, to be read where code is: what users said as quotes, the agent's words as
-//! they are, its thoughts folded, each tool call in a line with what it changed and printed, what was
-//! asked and who answered, how each turn ended, and what all of it has used.
+//! A session as Markdown: user messages as quotes, the text of the agent, its reasoning folded, each tool
+//! call as a line with its edits and output, requests with their answers, the end of each turn, and the
+//! usage.
 //!
-//! **Invariant:** nothing that anyone said changes how the rest is read: fences and HTML end where
-//! their words do. Nothing in it is loaded or run by a viewer.
+//! **Invariant:** foreign text does not change how the rest is parsed: its fences and its HTML end with it.
+//! A viewer loads and runs nothing in it.
 
 mod call;
-mod contain;
 #[cfg(test)]
 mod corpus;
 mod diff;
@@ -14,29 +13,32 @@ mod html;
 mod item;
 mod links;
 mod markdown;
+mod sanitize;
 mod section;
 #[cfg(test)]
 mod strategy;
 
 use crate::{
-    Usage,
-    story::Outcome,
-    text::facts::{Options, by_whom, last_lines, remark, text, words_of},
-    usage::{HEADINGS, seconds},
+    SessionUsage,
+    text::describe::{
+        OptionNames, block_text, describe_client, describe_event, last_stderr_lines, str_member,
+    },
+    timeline::TurnSummary,
+    usage::{TABLE_HEADINGS, format_seconds},
 };
-use item::{Ask, quoted};
+use item::{UserRequest, render_quote, render_remark};
 use jackfield_events::{
     AgentMessage, EventBody, ReceivedEvent, TurnEnded, TurnStarted, UnaskedCall, UserAnswered,
     UserAsked,
 };
 use jackfield_protocol::acp::Method;
-use markdown::{code, words};
-use section::Section;
+use markdown::{escape_line, inline_code};
+use section::TranscriptSection;
 use serde_json::Value;
 
-/// What stands at the top.
+/// The properties of a session in the header of a transcript.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct About {
+pub struct TranscriptHeader {
     pub session: String,
     pub title: Option<String>,
     pub agent: String,
@@ -44,62 +46,63 @@ pub struct About {
     pub opened_at: String,
 }
 
-/// Folded from the facts of a session, in order. What a fact completes comes out as Markdown: a turn
-/// when it is over.
+/// Folds the events of a session in order and returns the Markdown that each event completes: that of a
+/// turn when it ends.
 #[derive(Debug, Default)]
-pub struct Transcript {
-    usage: Usage,
-    options: Options,
-    /// The running turn, or what came after the last.
-    section: Section,
-    /// The prompt of the running turn: some agents say it back.
+pub struct MarkdownTranscript {
+    usage: SessionUsage,
+    options: OptionNames,
+    /// The running turn, or what followed the last one.
+    section: TranscriptSection,
+    /// The prompt of the running turn: some agents echo it.
     prompt: String,
-    /// That the turn was over by now was told.
-    late: bool,
+    /// The remark about late messages was added.
+    has_late_remark: bool,
 }
 
-impl Transcript {
-    pub fn header(about: &About) -> String {
-        let title = about.title.as_deref().map(words).filter(|it| !it.is_empty());
-        let title = title.unwrap_or_else(|| words(&about.session));
-        let mut header = format!("# {title}\n\n");
-        let facts = [
-            ("agent", &about.agent),
-            ("directory", &about.cwd),
-            ("opened", &about.opened_at),
-            ("session", &about.session),
+impl MarkdownTranscript {
+    pub fn render_header(header: &TranscriptHeader) -> String {
+        let title = header.title.as_deref().map(escape_line).filter(|it| !it.is_empty());
+        let title = title.unwrap_or_else(|| escape_line(&header.session));
+        let mut rendered = format!("# {title}\n\n");
+        let properties = [
+            ("agent", &header.agent),
+            ("directory", &header.cwd),
+            ("opened", &header.opened_at),
+            ("session", &header.session),
         ];
-        for (name, value) in facts.into_iter().filter(|it| !it.1.is_empty()) {
-            header.extend(["- ", name, ": ", &code(value), "\n"]);
+        for (name, value) in properties.into_iter().filter(|it| !it.1.is_empty()) {
+            rendered.extend(["- ", name, ": ", &inline_code(value), "\n"]);
         }
-        header
+        rendered
     }
 
-    pub fn fold(&mut self, event: &ReceivedEvent) -> String {
-        self.usage.fold(event);
+    pub fn fold_event(&mut self, event: &ReceivedEvent) -> String {
+        self.usage.fold_event(event);
         match &event.body {
-            EventBody::Prompted(started) => return self.begin(started),
-            EventBody::Ended(ended) => return self.end(ended, &event.body),
-            EventBody::Said(message) => self.said(message),
-            EventBody::Asked(asked) => self.asked(asked),
-            EventBody::Answered(answered) => self.answered(answered),
+            EventBody::Prompted(started) => return self.on_turn_started(started),
+            EventBody::Ended(ended) => return self.on_turn_ended(ended, &event.body),
+            EventBody::Said(message) => self.on_message(message),
+            EventBody::Asked(asked) => self.on_asked(asked),
+            EventBody::Answered(answered) => self.on_answered(answered),
             EventBody::Learned(learned) => {
-                if let Some(ask) = self.section.asked(learned.ask) {
-                    ask.always = true;
+                if let Some(request) = self.section.request_mut(learned.ask) {
+                    request.is_always = true;
                 }
             }
             EventBody::Configured(changed) => {
-                if let Some(setting) = configured(&changed.frame) {
-                    self.section.remark(setting);
+                if let Some(setting) = describe_setting(&changed.frame) {
+                    self.section.add_remark(setting);
                 }
             }
             EventBody::Unasked(UnaskedCall { call }) => {
-                let title = text(call, "title");
-                self.section.remark(format!("done without asking, against a rule: {title}"));
+                let title = str_member(call, "title");
+                let remark = format!("done without the approval that a rule requires: {title}");
+                self.section.add_remark(remark);
             }
             EventBody::Gone(exited) => {
-                self.section.remark(remark(&event.body).unwrap_or_default());
-                self.section.print(&last_lines(&exited.stderr));
+                self.section.add_remark(describe_event(&event.body).unwrap_or_default());
+                self.section.add_stderr(&last_stderr_lines(&exited.stderr));
             }
             EventBody::Bound(_)
             | EventBody::Served(_)
@@ -110,7 +113,7 @@ impl Transcript {
             | EventBody::Moved(_)
             | EventBody::Withdrawn(_)
             | EventBody::Closed => {
-                self.section.remark(remark(&event.body).unwrap_or_default());
+                self.section.add_remark(describe_event(&event.body).unwrap_or_default());
             }
             EventBody::Opened(_)
             | EventBody::Imported(_)
@@ -121,143 +124,148 @@ impl Transcript {
         String::new()
     }
 
-    /// There are no more: what is left, and the sum of it all.
+    /// Returns the rest of the transcript and the usage table.
     pub fn finish(&mut self) -> String {
-        let mut shown = self.take();
-        self.tell_usage(&mut shown);
-        shown
+        let mut out = self.take_section();
+        self.append_usage(&mut out);
+        out
     }
 
-    fn begin(&mut self, started: &TurnStarted<Value>) -> String {
-        let mut shown = self.take();
+    fn on_turn_started(&mut self, started: &TurnStarted<Value>) -> String {
+        let mut out = self.take_section();
         let blocks = started.frame["params"]["prompt"].as_array();
-        let blocks: Vec<String> = blocks.into_iter().flatten().map(words_of).collect();
+        let blocks: Vec<String> = blocks.into_iter().flatten().map(block_text).collect();
         self.prompt = blocks.join("\n");
-        self.late = false;
-        let by = Some(words(&started.by)).filter(|it| !it.is_empty());
+        self.has_late_remark = false;
+        let by = Some(escape_line(&started.by)).filter(|it| !it.is_empty());
         let by = by.map(|it| format!(", by {it}")).unwrap_or_default();
-        block(&mut shown, &format!("## Turn {}{by}", started.turn));
-        block(&mut shown, &quoted(&self.prompt));
-        shown
+        append_block(&mut out, &format!("## Turn {}{by}", started.turn));
+        append_block(&mut out, &render_quote(&self.prompt));
+        out
     }
 
-    fn end(&mut self, ended: &TurnEnded<Value>, body: &EventBody<Value>) -> String {
-        let mut shown = self.take();
+    fn on_turn_ended(&mut self, ended: &TurnEnded<Value>, body: &EventBody<Value>) -> String {
+        let mut out = self.take_section();
         let TurnEnded { turn, outcome } = ended;
-        let how = match (Outcome::of(outcome).failure, remark(body)) {
+        let end = match (TurnSummary::from_outcome(outcome).failure, describe_event(body)) {
             (Some(failure), _) => format!("turn {turn} {}: {}", outcome.name(), failure.message),
-            (None, Some(remark)) => remark,
+            (None, Some(description)) => description,
             (None, None) => format!("turn {turn} ended: end_turn"),
         };
         let ms = self.usage.turns.iter().rfind(|it| it.turn == *turn).and_then(|it| it.ms);
-        let time = ms.map(|it| format!(" ({})", seconds(it))).unwrap_or_default();
-        block(&mut shown, &item::remark(&format!("{how}{time}")));
-        shown
+        let duration = ms.map(|it| format!(" ({})", format_seconds(it))).unwrap_or_default();
+        append_block(&mut out, &render_remark(&format!("{end}{duration}")));
+        out
     }
 
-    fn said(&mut self, message: &AgentMessage<Value>) {
+    fn on_message(&mut self, message: &AgentMessage<Value>) {
         let update = &message.frame["params"]["update"];
-        let shown = ["agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update"];
-        let is_late = message.late && shown.contains(&text(update, "sessionUpdate"));
-        if is_late && !self.late {
-            self.late = true;
-            self.section.remark("said after the turn had ended:".to_owned());
+        let rendered =
+            ["agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update"];
+        let is_late = message.late && rendered.contains(&str_member(update, "sessionUpdate"));
+        if is_late && !self.has_late_remark {
+            self.has_late_remark = true;
+            self.section.add_remark("received after the end of the turn:".to_owned());
         }
-        self.section.update(update);
+        self.section.add_update(update);
     }
 
-    fn asked(&mut self, asked: &UserAsked<Value>) {
-        self.options.learn(asked);
+    fn on_asked(&mut self, asked: &UserAsked<Value>) {
+        self.options.remember(asked);
         let params = &asked.frame["params"];
         let call = &params["toolCall"];
-        let ask = Ask {
-            call: call.is_object().then(|| text(call, "toolCallId").to_owned()),
-            message: text(params, "message").to_owned(),
-            why: asked.decision.as_ref().map(|it| text(it, "why").to_owned()).unwrap_or_default(),
-            ..Ask::default()
+        let why = asked.decision.as_ref().map(|it| str_member(it, "why").to_owned());
+        let request = UserRequest {
+            call: call.is_object().then(|| str_member(call, "toolCallId").to_owned()),
+            message: str_member(params, "message").to_owned(),
+            why: why.unwrap_or_default(),
+            ..UserRequest::default()
         };
-        self.section.ask(asked.ask, ask, call);
+        self.section.add_request(asked.ask, request, call);
     }
 
-    fn answered(&mut self, answered: &UserAnswered<Value>) {
-        let by = by_whom(&answered.by, answered.peer.as_ref());
-        let chosen = self.options.chosen(answered).to_owned();
-        match self.section.asked(answered.ask) {
-            Some(ask) => ask.answer = Some((by, chosen)),
-            None => self.section.remark(format!("an ask was answered by {by}: {chosen}")),
+    fn on_answered(&mut self, answered: &UserAnswered<Value>) {
+        let client = describe_client(&answered.by, answered.peer.as_ref());
+        let chosen = self.options.chosen_name(answered).to_owned();
+        if let Some(request) = self.section.request_mut(answered.ask) {
+            request.answer = Some((client, chosen));
+        } else {
+            self.section.add_remark(format!("a request was answered by {client}: {chosen}"));
         }
     }
 
-    /// What is over, as Markdown.
-    fn take(&mut self) -> String {
-        let mut shown = String::new();
+    /// Renders the current section and starts a new one.
+    fn take_section(&mut self) -> String {
+        let mut out = String::new();
         for it in std::mem::take(&mut self.section).render(&self.prompt) {
-            block(&mut shown, &it);
+            append_block(&mut out, &it);
         }
-        shown
+        out
     }
 
-    /// The same table as `sessions show` has.
-    fn tell_usage(&self, shown: &mut String) {
+    /// Appends the same table as in `sessions show`.
+    fn append_usage(&self, out: &mut String) {
         if self.usage.turns.is_empty() {
             return;
         }
-        let row = |cells: [String; 8]| format!("| {} |\n", cells.map(|it| words(&it)).join(" | "));
-        let mut table = row(HEADINGS.map(str::to_lowercase));
-        table.push_str(&row(HEADINGS.map(|_| "---".to_owned())));
-        table.extend(self.usage.turns.iter().map(|it| row(it.cells())));
-        table.push_str(&row(self.usage.sum().cells()));
-        block(shown, "## Usage");
-        block(shown, table.trim_end());
+        let row =
+            |cells: [String; 8]| format!("| {} |\n", cells.map(|it| escape_line(&it)).join(" | "));
+        let mut table = row(TABLE_HEADINGS.map(str::to_lowercase));
+        table.push_str(&row(TABLE_HEADINGS.map(|_| "---".to_owned())));
+        table.extend(self.usage.turns.iter().map(|it| row(it.table_cells())));
+        table.push_str(&row(self.usage.total().table_cells()));
+        append_block(out, "## Usage");
+        append_block(out, table.trim_end());
         if let Some(context) = self.usage.context {
-            block(shown, &format!("Context: {context}"));
+            append_block(out, &format!("Context: {context}"));
         }
     }
 }
 
-/// Puts a block behind the others, a blank line before it.
-fn block(shown: &mut String, block: &str) {
+/// Appends a block after a blank line.
+fn append_block(out: &mut String, block: &str) {
     if !block.is_empty() {
-        shown.extend(["\n", block, "\n"]);
+        out.extend(["\n", block, "\n"]);
     }
 }
 
-/// A setting that was changed.
-fn configured(frame: &Value) -> Option<String> {
+/// Describes a changed setting as `name: value`.
+fn describe_setting(frame: &Value) -> Option<String> {
     let params = &frame["params"];
-    let (what, to) = match Method::from_name(text(frame, "method"))? {
-        Method::SessionSetMode => ("mode", text(params, "modeId").to_owned()),
-        Method::SessionSetModel => ("model", text(params, "modelId").to_owned()),
+    let (name, value) = match Method::from_name(str_member(frame, "method"))? {
+        Method::SessionSetMode => ("mode", str_member(params, "modeId").to_owned()),
+        Method::SessionSetModel => ("model", str_member(params, "modelId").to_owned()),
         Method::SessionSetConfigOption => {
             let value = &params["value"];
             let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            (text(params, "configId"), value)
+            (str_member(params, "configId"), value)
         }
         _ => return None,
     };
-    Some(format!("{what}: {to}"))
+    Some(format!("{name}: {value}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::{
-        contain::is_whole,
-        strategy::{chunk, fact, said},
+        sanitize::is_closed,
+        strategy::{agent_update, any_event, chunk},
         *,
     };
-    use crate::test_events::{received, received_any};
+    use crate::test_events::{build_event, build_event_if_known};
     use proptest::{collection::vec, prelude::*};
     use serde_json::json;
 
-    fn markdown(facts: &[Value]) -> String {
-        let mut transcript = Transcript::default();
-        let mut shown: String = facts.iter().map(|it| transcript.fold(&received(it))).collect();
-        shown.push_str(&transcript.finish());
-        shown
+    fn markdown(events: &[Value]) -> String {
+        let mut transcript = MarkdownTranscript::default();
+        let mut rendered: String =
+            events.iter().map(|it| transcript.fold_event(&build_event(it))).collect();
+        rendered.push_str(&transcript.finish());
+        rendered
     }
 
     #[test]
-    fn who_chose_what_stands_in_the_line_of_the_call() {
+    fn answer_is_rendered_in_the_line_of_the_call() {
         let call = json!({ "sessionUpdate": "tool_call", "toolCallId": "t", "title": "rm x" });
         let options = json!([{ "optionId": "1", "name": "Yes" }]);
         let params = json!({ "toolCall": { "toolCallId": "t" }, "options": options });
@@ -265,61 +273,61 @@ mod tests {
         let asked = json!({ "is": "asked", "ask": 4, "frame": { "params": params },
                             "decision": { "why": "by rule 1" } });
         let answered = |by: &str| json!({ "is": "answered", "ask": 4, "by": by, "answer": answer });
-        let line = |facts: &[Value]| markdown(facts).trim().to_owned();
-        let made = [said(&call), asked.clone()];
-        let open = "- **tool** `rm x`: asked (not answered), no end was told";
+        let line = |events: &[Value]| markdown(events).trim().to_owned();
+        let made = [agent_update(&call), asked.clone()];
+        let open = "- **tool** `rm x`: asked (not answered), no result reported";
         assert_eq!(line(&made), open);
         let by_zed = [&made[..], &[answered("zed")]].concat();
         assert_eq!(line(&by_zed), open.replace("not answered", "Yes, by zed"));
         let learned = json!({ "is": "learned", "ask": 4 });
         let always = [&made[..], &[learned, answered("policy")]].concat();
-        let settled = "Yes, and from now on, by policy: by rule 1";
-        assert_eq!(line(&always), open.replace("not answered", settled));
-        // What is only asked about is not a call.
+        let answer = "Yes, always, by policy: by rule 1";
+        assert_eq!(line(&always), open.replace("not answered", answer));
+        // A call that was only requested is not rendered as a call.
         assert_eq!(line(&[asked, answered("zed")]), "- **ask** `?`: Yes, by zed");
     }
 
     #[test]
-    fn a_prompt_that_is_said_back_is_shown_once() {
+    fn echoed_prompt_is_rendered_once() {
         let prompt = json!([{ "type": "text", "text": "Do it" }]);
         let prompted = json!({ "is": "prompted", "turn": 1, "by": "zed",
                                "frame": { "params": { "prompt": prompt } } });
-        let back = [chunk("user_message_chunk", "Do "), chunk("user_message_chunk", "it")];
-        let shown = markdown(&[&[prompted][..], &back].concat());
-        assert_eq!(shown.matches("> Do it").count(), 1, "{shown}");
+        let echo = [chunk("user_message_chunk", "Do "), chunk("user_message_chunk", "it")];
+        let rendered = markdown(&[&[prompted][..], &echo].concat());
+        assert_eq!(rendered.matches("> Do it").count(), 1, "{rendered}");
         let other = markdown(&[chunk("user_message_chunk", "And <this>")]);
         assert_eq!(other, "\n> And \\<this>\n");
     }
 
     #[test]
-    fn what_comes_after_the_end_is_said_to() {
+    fn late_message_is_marked() {
         let mut late = chunk("agent_message_chunk", "By the way");
         late["late"] = json!(true);
-        assert_eq!(markdown(&[late]), "\n*Said after the turn had ended:*\n\nBy the way\n");
+        assert_eq!(markdown(&[late]), "\n*Received after the end of the turn:*\n\nBy the way\n");
     }
 
     #[test]
-    fn a_plan_is_told_once_as_it_was_at_last() {
+    fn plan_is_rendered_once_in_its_last_state() {
         let plan = |status: &str| {
             let entries = json!([{ "content": "look", "status": status }, { "content": "leap" }]);
-            said(&json!({ "sessionUpdate": "plan", "entries": entries }))
+            agent_update(&json!({ "sessionUpdate": "plan", "entries": entries }))
         };
-        let words = chunk("agent_message_chunk", "Go.");
-        let shown = markdown(&[plan("in_progress"), words, plan("completed")]);
-        assert_eq!(shown, "\n* [x] look\n* [ ] leap\n\nGo.\n");
+        let text = chunk("agent_message_chunk", "Go.");
+        let rendered = markdown(&[plan("in_progress"), text, plan("completed")]);
+        assert_eq!(rendered, "\n* [x] look\n* [ ] leap\n\nGo.\n");
     }
 
     proptest! {
         #[test]
-        fn whatever_is_said_nothing_stays_open(facts in vec(fact(), 0..12)) {
-            let mut transcript = Transcript::default();
-            for fact in &facts {
-                let Some(event) = received_any(fact) else { continue };
-                let shown = transcript.fold(&event);
-                prop_assert!(is_whole(&shown), "{}", shown);
+        fn no_event_leaves_a_block_open(events in vec(any_event(), 0..12)) {
+            let mut transcript = MarkdownTranscript::default();
+            for event in &events {
+                let Some(event) = build_event_if_known(event) else { continue };
+                let rendered = transcript.fold_event(&event);
+                prop_assert!(is_closed(&rendered), "{}", rendered);
             }
-            let shown = transcript.finish();
-            prop_assert!(is_whole(&shown), "{}", shown);
+            let rendered = transcript.finish();
+            prop_assert!(is_closed(&rendered), "{}", rendered);
         }
     }
 }

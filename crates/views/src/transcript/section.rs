@@ -1,109 +1,113 @@
-//! A part of a transcript while it goes on: what was said and done, in the order in which it began.
-//! A call or an ask stands where it was first heard of, with what became of it.
+//! A section of a transcript: text, tool calls and requests in the order in which they started. A call or
+//! a request is rendered at its first mention, with its outcome.
 
 use super::{
-    call::Call,
-    item::{Among, Ask, Item},
+    call::TranscriptCall,
+    item::{CallIndex, TranscriptItem, UserRequest},
 };
-use crate::text::facts::{text, words_of};
+use crate::text::describe::{block_text, str_member};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
 #[derive(Debug, Default)]
-pub(super) struct Section {
-    items: Vec<Item>,
-    /// Where the calls and the asks stand.
+pub(super) struct TranscriptSection {
+    items: Vec<TranscriptItem>,
+    /// The positions of the calls and the requests in `items`.
     calls: BTreeMap<String, usize>,
-    asks: BTreeMap<u64, usize>,
+    requests: BTreeMap<u64, usize>,
     plan: Option<usize>,
 }
 
-impl Section {
-    /// One `session/update`.
-    pub(super) fn update(&mut self, update: &Value) {
-        let words = || words_of(&update["content"]);
-        match text(update, "sessionUpdate") {
-            "agent_message_chunk" => self.say(text(update, "messageId"), words()),
+impl TranscriptSection {
+    /// Adds one `session/update`.
+    pub(super) fn add_update(&mut self, update: &Value) {
+        let text = || block_text(&update["content"]);
+        match str_member(update, "sessionUpdate") {
+            "agent_message_chunk" => self.add_text(str_member(update, "messageId"), text()),
             "agent_thought_chunk" => match self.items.last_mut() {
-                Some(Item::Thought(thought)) => thought.push_str(&words()),
-                _ => self.items.push(Item::Thought(words())),
+                Some(TranscriptItem::Thought(thought)) => thought.push_str(&text()),
+                _ => self.items.push(TranscriptItem::Thought(text())),
             },
             "user_message_chunk" => match self.items.last_mut() {
-                Some(Item::User(said)) => said.push_str(&words()),
-                _ => self.items.push(Item::User(words())),
+                Some(TranscriptItem::User(message)) => message.push_str(&text()),
+                _ => self.items.push(TranscriptItem::User(text())),
             },
             "tool_call" | "tool_call_update" => {
-                let call = self.call(text(update, "toolCallId"));
-                call.learn(update);
-                call.made = true;
+                let call = self.call_mut(str_member(update, "toolCallId"));
+                call.merge(update);
+                call.is_made = true;
             }
-            "plan" => self.plan(update["entries"].clone()),
+            "plan" => self.set_plan(update["entries"].clone()),
             "current_mode_update" => {
-                self.remark(format!("mode: {}", text(update, "currentModeId")));
+                self.add_remark(format!("mode: {}", str_member(update, "currentModeId")));
             }
             _ => {}
         }
     }
 
-    pub(super) fn remark(&mut self, text: String) {
-        self.items.push(Item::Remark(text));
+    pub(super) fn add_remark(&mut self, text: String) {
+        self.items.push(TranscriptItem::Remark(text));
     }
 
-    /// The last lines that an agent printed.
-    pub(super) fn print(&mut self, lines: &[&str]) {
-        self.items.push(Item::Printed(lines.join("\n")));
+    /// Adds the last lines that an agent wrote to stderr.
+    pub(super) fn add_stderr(&mut self, lines: &[&str]) {
+        self.items.push(TranscriptItem::Stderr(lines.join("\n")));
     }
 
-    /// The agent asks something.
-    pub(super) fn ask(&mut self, number: u64, ask: Ask, call: &Value) {
-        self.asks.insert(number, self.items.len());
-        let id = ask.call.clone();
-        self.items.push(Item::Ask(ask));
+    /// Adds a request of the agent to the user.
+    pub(super) fn add_request(&mut self, number: u64, request: UserRequest, call: &Value) {
+        self.requests.insert(number, self.items.len());
+        let id = request.call.clone();
+        self.items.push(TranscriptItem::Request(request));
         if let Some(id) = id {
-            self.call(&id).learn(call);
+            self.call_mut(&id).merge(call);
         }
     }
 
-    pub(super) fn asked(&mut self, number: u64) -> Option<&mut Ask> {
-        match self.items.get_mut(*self.asks.get(&number)?) {
-            Some(Item::Ask(ask)) => Some(ask),
+    pub(super) fn request_mut(&mut self, number: u64) -> Option<&mut UserRequest> {
+        match self.items.get_mut(*self.requests.get(&number)?) {
+            Some(TranscriptItem::Request(request)) => Some(request),
             _ => None,
         }
     }
 
-    /// Markdown of all of it. What a user said is left out where it is the prompt, said back.
+    /// Renders the items as Markdown. A user message that echoes the prompt is left out.
     pub(super) fn render(&self, prompt: &str) -> Vec<String> {
-        let among = Among::of(&self.items);
-        let said_back =
-            |it: &&Item| matches!(it, Item::User(words) if words.trim() == prompt.trim());
-        let shown = self.items.iter().filter(|it| !said_back(it)).map(|it| it.render(&among));
-        shown.filter(|it| !it.is_empty()).collect()
+        let index = CallIndex::new(&self.items);
+        let is_echo = |it: &&TranscriptItem| matches!(it, TranscriptItem::User(text) if text.trim() == prompt.trim());
+        let rendered = self.items.iter().filter(|it| !is_echo(it)).map(|it| it.render(&index));
+        rendered.filter(|it| !it.is_empty()).collect()
     }
 
-    fn say(&mut self, id: &str, words: String) {
+    fn add_text(&mut self, message_id: &str, chunk: String) {
         match self.items.last_mut() {
-            Some(Item::Words { message, text }) if message == id => text.push_str(&words),
-            _ => self.items.push(Item::Words { message: id.to_owned(), text: words }),
+            Some(TranscriptItem::AgentText { message, text }) if message == message_id => {
+                text.push_str(&chunk);
+            }
+            _ => {
+                let message = message_id.to_owned();
+                self.items.push(TranscriptItem::AgentText { message, text: chunk });
+            }
         }
     }
 
-    fn call(&mut self, id: &str) -> &mut Call {
-        let at = *self.calls.entry(id.to_owned()).or_insert(self.items.len());
-        if at == self.items.len() {
-            self.items.push(Item::Call(Box::new(Call::new(id))));
+    fn call_mut(&mut self, id: &str) -> &mut TranscriptCall {
+        let index = *self.calls.entry(id.to_owned()).or_insert(self.items.len());
+        if index == self.items.len() {
+            self.items.push(TranscriptItem::Call(Box::new(TranscriptCall::new(id))));
         }
-        let Item::Call(call) = &mut self.items[at] else {
-            unreachable!("calls stay where they are")
+        let TranscriptItem::Call(call) = &mut self.items[index] else {
+            unreachable!("a call keeps its position")
         };
         call
     }
 
-    /// A plan is told again whenever a step is done: the last one stands where the first was.
-    fn plan(&mut self, entries: Value) {
-        let at = *self.plan.get_or_insert(self.items.len());
-        match self.items.get_mut(at) {
-            Some(known) => *known = Item::Plan(entries),
-            None => self.items.push(Item::Plan(entries)),
+    /// Agents send the whole plan again with each change: the last one replaces the first.
+    fn set_plan(&mut self, entries: Value) {
+        let index = *self.plan.get_or_insert(self.items.len());
+        match self.items.get_mut(index) {
+            Some(known) => *known = TranscriptItem::Plan(entries),
+            None => self.items.push(TranscriptItem::Plan(entries)),
         }
     }
 }

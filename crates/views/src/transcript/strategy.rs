@@ -1,14 +1,14 @@
-//! Facts about things that nobody would say, for tests.
+//! Strategies for unusual events, for property tests.
 
 use proptest::{collection::vec, prelude::*, sample::select};
 use serde_json::{Map, Value, json};
 
-pub(super) fn said(update: &Value) -> Value {
+pub(super) fn agent_update(update: &Value) -> Value {
     json!({ "is": "said", "turn": 1, "frame": { "params": { "update": update } } })
 }
 
 pub(super) fn chunk(kind: &str, text: &str) -> Value {
-    said(&json!({ "sessionUpdate": kind, "content": { "type": "text", "text": text } }))
+    agent_update(&json!({ "sessionUpdate": kind, "content": { "type": "text", "text": text } }))
 }
 
 const TRICKY: [&str; 24] = [
@@ -45,24 +45,24 @@ const WORDS: &str = "opened forked moved bound said withdrawn prompted cancelled
     unasked refused configured gone closed tool_call tool_call_update plan completed failed diff \
     content stopped end_turn edit";
 
-fn of(words: &'static str) -> impl Strategy<Value = &'static str> + Clone {
+fn select_word(words: &'static str) -> impl Strategy<Value = &'static str> + Clone {
     select(words.split(' ').collect::<Vec<_>>())
 }
 
-fn tricky() -> impl Strategy<Value = String> {
+fn tricky_text() -> impl Strategy<Value = String> {
     vec(select(&TRICKY[..]), 0..12).prop_map(|it| it.concat())
 }
 
-fn anything() -> impl Strategy<Value = Value> {
+fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
         (0u64..4).prop_map(Value::from),
-        of(WORDS).prop_map(Value::from),
-        tricky().prop_map(Value::from),
+        select_word(WORDS).prop_map(Value::from),
+        tricky_text().prop_map(Value::from),
     ];
     leaf.prop_recursive(5, 40, 6, |inner| {
-        let members = vec((of(NAMES), inner.clone()), 0..6);
+        let members = vec((select_word(NAMES), inner.clone()), 0..6);
         let object = members.prop_map(|it| {
             Value::Object(it.into_iter().map(|(k, v)| (k.to_owned(), v)).collect::<Map<_, _>>())
         });
@@ -70,24 +70,24 @@ fn anything() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A fact as the hub writes it, about something that nobody would say.
-pub(super) fn fact() -> impl Strategy<Value = Value> {
-    let spoken = (select(&CHUNKS[..]), tricky()).prop_map(|(kind, it)| chunk(kind, &it));
+/// An event in the format of the hub, with unusual content.
+pub(super) fn any_event() -> impl Strategy<Value = Value> {
+    let spoken = (select(&CHUNKS[..]), tricky_text()).prop_map(|(kind, it)| chunk(kind, &it));
     let blocks = json!([{ "type": "content", "content": { "type": "text", "text": "" } }]);
-    let called = ((0u8..3), tricky(), tricky()).prop_map(move |(id, title, output)| {
+    let called = ((0u8..3), tricky_text(), tricky_text()).prop_map(move |(id, title, output)| {
         let mut content = blocks.clone();
         content[0]["content"]["text"] = json!(output);
-        said(&json!({ "sessionUpdate": "tool_call", "toolCallId": id.to_string(),
+        agent_update(&json!({ "sessionUpdate": "tool_call", "toolCallId": id.to_string(),
                       "title": title, "content": content }))
     });
-    let edited = (tricky(), tricky(), tricky()).prop_map(|(path, old, new)| {
+    let edited = (tricky_text(), tricky_text(), tricky_text()).prop_map(|(path, old, new)| {
         let diff = json!([{ "type": "diff", "path": path, "oldText": old, "newText": new }]);
-        said(&json!({ "sessionUpdate": "tool_call", "toolCallId": "e", "content": diff }))
+        agent_update(&json!({ "sessionUpdate": "tool_call", "toolCallId": "e", "content": diff }))
     });
-    let prompted = tricky().prop_map(|it| {
+    let prompted = tricky_text().prop_map(|it| {
         let prompt = json!([{ "type": "text", "text": it }]);
         json!({ "is": "prompted", "turn": 1, "frame": { "params": { "prompt": prompt } } })
     });
-    let gone = tricky().prop_map(|it| json!({ "is": "gone", "status": it, "stderr": it }));
-    prop_oneof![spoken, called, edited, prompted, gone, anything()]
+    let gone = tricky_text().prop_map(|it| json!({ "is": "gone", "status": it, "stderr": it }));
+    prop_oneof![spoken, called, edited, prompted, gone, any_json()]
 }

@@ -1,6 +1,6 @@
 //! The body of a request with a time limit.
 
-use super::limits::BODY_WITHIN;
+use super::limits::BODY_TIMEOUT;
 use axum::body::Body;
 use bytes::Bytes;
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::time::Sleep;
 
-/// A body that must arrive within [`BODY_WITHIN`].
+/// A body that must arrive within [`BODY_TIMEOUT`].
 #[derive(Debug)]
 struct TimedBody {
     incoming: Incoming,
@@ -18,7 +18,7 @@ struct TimedBody {
 /// Why a body is incomplete.
 #[derive(Debug, thiserror::Error)]
 enum BodyError {
-    #[error("the body did not arrive within {} s", BODY_WITHIN.as_secs())]
+    #[error("the body did not arrive within {} s", BODY_TIMEOUT.as_secs())]
     TimedOut,
     #[error("the body could not be read")]
     Broken(#[source] hyper::Error),
@@ -29,7 +29,7 @@ pub(super) fn with_time_limit(incoming: Incoming) -> Body {
     if incoming.is_end_stream() {
         return Body::empty();
     }
-    Body::new(TimedBody { incoming, late: Box::pin(tokio::time::sleep(BODY_WITHIN)) })
+    Body::new(TimedBody { incoming, late: Box::pin(tokio::time::sleep(BODY_TIMEOUT)) })
 }
 
 impl HttpBody for TimedBody {

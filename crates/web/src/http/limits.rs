@@ -19,12 +19,12 @@ pub(super) const HEADERS_MAX: usize = 64;
 /// The time limit for the TLS handshake, the first request and its token.
 pub(super) const AUTHENTICATION_TIMEOUT: Duration = Duration::from_secs(10);
 /// The part of it that the handshake may take: three round trips around the world.
-pub(super) const HANDSHAKE_WITHIN: Duration = Duration::from_secs(5);
+pub(super) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long HTTP/1.1 waits for the complete next request of an authenticated connection. Longer
 /// than the pause between two clicks, shorter than the sleep of a laptop.
-pub(super) const IDLE_WITHIN: Duration = Duration::from_mins(1);
+pub(super) const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
 /// The time limit for the body of a request: 280 KB/s for the longest one.
-pub(super) const BODY_WITHIN: Duration = Duration::from_mins(1);
+pub(super) const BODY_TIMEOUT: Duration = Duration::from_mins(1);
 /// How long requests in progress may take when a connection is closing or the daemon stops.
 pub(super) const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
 
@@ -42,7 +42,7 @@ pub(super) const CONN_WINDOW_BYTES: u32 = 1 << 20;
 pub(super) const SEND_BYTES_MAX: usize = 256 << 10;
 /// When a silent peer is pinged, and how long it may take to answer.
 pub(super) const PING_AFTER: Duration = Duration::from_secs(30);
-pub(super) const PING_WITHIN: Duration = Duration::from_secs(20);
+pub(super) const PING_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Connections that the system queues until we accept them, so that a burst causes no
 /// retransmission.
@@ -58,7 +58,7 @@ const PEER_FRACTION: usize = 4;
 const FILES_PER_CLIENT: usize = 3;
 
 const _: () = assert!(API_BODY_BYTES_MAX <= ACP_BODY_BYTES_MAX);
-const _: () = assert!(HANDSHAKE_WITHIN.as_secs() < AUTHENTICATION_TIMEOUT.as_secs());
+const _: () = assert!(HANDSHAKE_TIMEOUT.as_secs() < AUTHENTICATION_TIMEOUT.as_secs());
 const _: () = assert!(STREAM_WINDOW_BYTES <= CONN_WINDOW_BYTES);
 
 /// The limits of concurrent connections.

@@ -73,7 +73,7 @@ fn http_builder() -> auto::Builder<TokioExecutor> {
     builder
         .http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(limits::IDLE_WITHIN)
+        .header_read_timeout(limits::IDLE_TIMEOUT)
         .max_buf_size(limits::HEAD_BYTES_MAX)
         .max_headers(limits::HEADERS_MAX);
     builder
@@ -87,7 +87,7 @@ fn http_builder() -> auto::Builder<TokioExecutor> {
         .initial_connection_window_size(limits::CONN_WINDOW_BYTES)
         .max_send_buf_size(limits::SEND_BYTES_MAX)
         .keep_alive_interval(limits::PING_AFTER)
-        .keep_alive_timeout(limits::PING_WITHIN);
+        .keep_alive_timeout(limits::PING_TIMEOUT);
     builder
 }
 
@@ -125,12 +125,12 @@ impl WebServer {
             peer,
         };
         let Some(tls) = tls else { return self.serve_connection(stream, context).await };
-        let shaken = tokio::select! {
-            shaken = timeout(limits::HANDSHAKE_WITHIN, tls.accept(stream)) => shaken,
+        let handshake = tokio::select! {
+            handshake = timeout(limits::HANDSHAKE_TIMEOUT, tls.accept(stream)) => handshake,
             () = context.handle.evicted() => return,
         };
         // A client that disconnects or fails the handshake needs no further handling.
-        if let Ok(Ok(stream)) = shaken {
+        if let Ok(Ok(stream)) = handshake {
             self.serve_connection(stream, context).await;
         }
     }

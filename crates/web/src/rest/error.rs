@@ -1,6 +1,6 @@
-//! What a request is answered with when it cannot be served: a status, a stable code, a sentence.
+//! Error responses: an HTTP status, a stable code and a message.
 
-use crate::rest::hub::Trouble;
+use crate::rest::hub_client::HubClientError;
 use axum::{
     Json,
     http::{StatusCode, header},
@@ -10,20 +10,21 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-/// Stable names: programs read them.
+/// A stable error code for programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub(crate) enum Code {
-    /// The request cannot be understood.
+#[schema(as = Code)]
+pub(crate) enum ErrorCode {
+    /// The request is malformed.
     BadRequest,
-    /// It can, but what it asks for is not allowed or does not fit.
+    /// The request is well-formed, but a value is not allowed.
     ValidationFailed,
-    /// Whoever runs the daemon has not allowed it to this client, or to this page.
+    /// The daemon's configuration does not allow this to the client or its origin.
     Forbidden,
     NotFound,
     FileNotFound,
     MethodNotAllowed,
-    /// Somebody was faster, or it is over.
+    /// Another client was faster, or the object has ended.
     Conflict,
     /// The first request with this `Idempotency-Key` is still opening its session.
     IdempotencyKeyInUse,
@@ -31,125 +32,134 @@ pub(crate) enum Code {
     IdempotencyKeyReused,
     PayloadTooLarge,
     UnsupportedMediaType,
-    /// Too much at once.
+    /// Too many requests at once.
     RateLimited,
-    /// The agent is not on this machine, or cannot be started.
+    /// The agent is not installed, or failed to start.
     AgentUnavailable,
     AgentAuthRequired,
-    /// The agent failed, or refused.
+    /// The agent failed or refused.
     AgentExecutionFailed,
-    /// The agent, or the daemon, ended in the middle.
+    /// The agent or the daemon exited during the run.
     AgentConnectionDropped,
     /// The hub cannot be reached.
     UpstreamUnavailable,
     InternalError,
 }
 
-impl Code {
+impl ErrorCode {
     fn status(self) -> StatusCode {
         match self {
-            Code::BadRequest | Code::ValidationFailed | Code::FileNotFound => {
+            ErrorCode::BadRequest | ErrorCode::ValidationFailed | ErrorCode::FileNotFound => {
                 StatusCode::BAD_REQUEST
             }
-            Code::Forbidden => StatusCode::FORBIDDEN,
-            Code::NotFound => StatusCode::NOT_FOUND,
-            Code::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
-            Code::Conflict | Code::IdempotencyKeyInUse => StatusCode::CONFLICT,
-            Code::IdempotencyKeyReused => StatusCode::UNPROCESSABLE_ENTITY,
-            Code::PayloadTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-            Code::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Code::RateLimited => StatusCode::TOO_MANY_REQUESTS,
-            // The request was good, and we are well: what it depends on is not there.
-            Code::AgentUnavailable | Code::AgentAuthRequired => StatusCode::FAILED_DEPENDENCY,
-            Code::AgentExecutionFailed | Code::AgentConnectionDropped => StatusCode::BAD_GATEWAY,
-            Code::UpstreamUnavailable => StatusCode::SERVICE_UNAVAILABLE,
-            Code::InternalError => StatusCode::INTERNAL_SERVER_ERROR,
+            ErrorCode::Forbidden => StatusCode::FORBIDDEN,
+            ErrorCode::NotFound => StatusCode::NOT_FOUND,
+            ErrorCode::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+            ErrorCode::Conflict | ErrorCode::IdempotencyKeyInUse => StatusCode::CONFLICT,
+            ErrorCode::IdempotencyKeyReused => StatusCode::UNPROCESSABLE_ENTITY,
+            ErrorCode::PayloadTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            ErrorCode::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            ErrorCode::RateLimited => StatusCode::TOO_MANY_REQUESTS,
+            // The request and the daemon are fine; a dependency is missing.
+            ErrorCode::AgentUnavailable | ErrorCode::AgentAuthRequired => {
+                StatusCode::FAILED_DEPENDENCY
+            }
+            ErrorCode::AgentExecutionFailed | ErrorCode::AgentConnectionDropped => {
+                StatusCode::BAD_GATEWAY
+            }
+            ErrorCode::UpstreamUnavailable => StatusCode::SERVICE_UNAVAILABLE,
+            ErrorCode::InternalError => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
 
-    /// Whether the same request may succeed a little later.
-    fn retryable(self) -> bool {
-        matches!(self, Code::RateLimited | Code::UpstreamUnavailable | Code::IdempotencyKeyInUse)
+    /// Whether the same request may succeed later.
+    fn is_retryable(self) -> bool {
+        matches!(
+            self,
+            ErrorCode::RateLimited
+                | ErrorCode::UpstreamUnavailable
+                | ErrorCode::IdempotencyKeyInUse
+        )
     }
 }
 
-/// What went wrong.
+/// An error.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[schema(example = json!({ "code": "NOT_FOUND", "message": "no session `s-7f3abcdefghi`" }))]
 pub(crate) struct ApiError {
-    pub(crate) code: Code,
-    /// What happened, why, and the way out.
+    pub(crate) code: ErrorCode,
+    /// What failed, why, and how to resolve it.
     pub(crate) message: String,
-    /// The same request may succeed a little later.
+    /// The same request may succeed later.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) retryable: bool,
-    /// What else is known; for people who look closer.
+    /// Further details, for human readers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) details: Option<Value>,
 }
 
-/// The body of every answer that is an error.
+/// The body of every error response.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ErrorBody {
     pub(crate) error: ApiError,
 }
 
 impl ApiError {
-    pub(crate) fn new(code: Code, message: impl Into<String>) -> ApiError {
-        let retryable = code.retryable();
+    pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> ApiError {
+        let retryable = code.is_retryable();
         ApiError { code, message: message.into(), retryable, details: None }
     }
 
-    pub(crate) fn bad(message: impl Into<String>) -> ApiError {
-        ApiError::new(Code::BadRequest, message)
+    pub(crate) fn bad_request(message: impl Into<String>) -> ApiError {
+        ApiError::new(ErrorCode::BadRequest, message)
     }
 
     pub(crate) fn invalid(message: impl Into<String>) -> ApiError {
-        ApiError::new(Code::ValidationFailed, message)
+        ApiError::new(ErrorCode::ValidationFailed, message)
     }
 
     pub(crate) fn not_found(message: impl Into<String>) -> ApiError {
-        ApiError::new(Code::NotFound, message)
+        ApiError::new(ErrorCode::NotFound, message)
     }
 
-    /// An error that an agent or the hub answered with: a JSON-RPC error object.
-    pub(crate) fn of_answer(error: &Value) -> ApiError {
+    /// Converts the JSON-RPC error object of an agent or of the hub.
+    pub(crate) fn from_rpc_error(error: &Value) -> ApiError {
         let name = error.pointer("/data/jackfield/code").and_then(Value::as_str);
         let message = error["message"].as_str().unwrap_or("the agent gave no reason").to_owned();
         let code = match (name, error["code"].as_i64()) {
             (Some("session_not_found" | "ask_not_found" | "prompt_not_waiting"), _) => {
-                Code::NotFound
+                ErrorCode::NotFound
             }
-            (Some("ask_settled" | "fenced"), _) => Code::Conflict,
-            (Some("key_reused"), _) => Code::IdempotencyKeyReused,
-            (Some("key_in_use"), _) => Code::IdempotencyKeyInUse,
-            (Some("invalid_params" | "invalid_request" | "no_agent"), _) => Code::BadRequest,
-            (Some("not_allowed"), _) => Code::Forbidden,
-            (Some("overloaded" | "quota"), _) => Code::RateLimited,
-            (Some("stopping" | "storage_failing"), _) => Code::UpstreamUnavailable,
+            (Some("ask_settled" | "fenced"), _) => ErrorCode::Conflict,
+            (Some("key_reused"), _) => ErrorCode::IdempotencyKeyReused,
+            (Some("key_in_use"), _) => ErrorCode::IdempotencyKeyInUse,
+            (Some("invalid_params" | "invalid_request" | "no_agent"), _) => ErrorCode::BadRequest,
+            (Some("not_allowed"), _) => ErrorCode::Forbidden,
+            (Some("overloaded" | "quota"), _) => ErrorCode::RateLimited,
+            (Some("stopping" | "storage_failing"), _) => ErrorCode::UpstreamUnavailable,
             (Some("agent_not_started" | "agent_suspended" | "cannot_resume"), _) => {
-                Code::AgentUnavailable
+                ErrorCode::AgentUnavailable
             }
-            (Some("agent_gone" | "interrupted"), _) => Code::AgentConnectionDropped,
-            (Some("internal"), _) => Code::InternalError,
-            (None, Some(AUTH_REQUIRED)) => Code::AgentAuthRequired,
-            _ => Code::AgentExecutionFailed,
+            (Some("agent_gone" | "interrupted"), _) => ErrorCode::AgentConnectionDropped,
+            (Some("internal"), _) => ErrorCode::InternalError,
+            (None, Some(AUTH_REQUIRED)) => ErrorCode::AgentAuthRequired,
+            _ => ErrorCode::AgentExecutionFailed,
         };
         let details = error.get("data").filter(|it| !it.is_null()).cloned();
         ApiError { details, ..ApiError::new(code, message) }
     }
 }
 
-/// ACP's own code for it.
+/// The JSON-RPC error code of ACP for a required login.
 const AUTH_REQUIRED: i64 = -32000;
 
-impl From<Trouble> for ApiError {
-    fn from(trouble: Trouble) -> ApiError {
-        match trouble {
-            Trouble::Refused(error) => ApiError::of_answer(&error),
+impl From<HubClientError> for ApiError {
+    fn from(error: HubClientError) -> ApiError {
+        match error {
+            HubClientError::Refused(error) => ApiError::from_rpc_error(&error),
             other => {
-                let way = "it may be about to stop or to start: try again";
-                ApiError::new(Code::UpstreamUnavailable, format!("{other}; {way}"))
+                let hint = "the daemon may be starting or stopping: try again";
+                ApiError::new(ErrorCode::UpstreamUnavailable, format!("{other}; {hint}"))
             }
         }
     }
@@ -174,40 +184,40 @@ mod tests {
     use jackfield_protocol::Fault;
     use serde_json::json;
 
-    fn of(fault: &Fault) -> (u16, ApiError) {
-        let error = ApiError::of_answer(&serde_json::from_str(&fault.to_json()).unwrap());
+    fn convert(fault: &Fault) -> (u16, ApiError) {
+        let error = ApiError::from_rpc_error(&serde_json::from_str(&fault.to_json()).unwrap());
         (error.code.status().as_u16(), error)
     }
 
     #[test]
-    fn a_fault_of_the_hub_has_a_status_and_keeps_its_sentence_and_details() {
-        let (status, error) = of(&Fault::SessionNotFound { session: "s-1".into() });
-        assert_eq!((status, error.code), (404, Code::NotFound));
+    fn hub_fault_has_a_status_and_keeps_message_and_details() {
+        let (status, error) = convert(&Fault::SessionNotFound { session: "s-1".into() });
+        assert_eq!((status, error.code), (404, ErrorCode::NotFound));
         assert_eq!(error.message, "no session `s-1`");
         assert_eq!(error.details.unwrap()["jackfield"]["code"], "session_not_found");
         let text = String::new;
         let settled = Fault::AskSettled { session: text(), ask: text(), how: text() };
-        assert_eq!(of(&settled).0, 409);
-        assert_eq!(of(&Fault::Overloaded { what: text() }).0, 429);
-        assert!(of(&Fault::Stopping).1.retryable);
-        assert_eq!(of(&Fault::KeyReused { key: text(), session: text() }).0, 422);
-        let in_use = of(&Fault::KeyInUse { key: text() });
+        assert_eq!(convert(&settled).0, 409);
+        assert_eq!(convert(&Fault::Overloaded { what: text() }).0, 429);
+        assert!(convert(&Fault::Stopping).1.retryable);
+        assert_eq!(convert(&Fault::KeyReused { key: text(), session: text() }).0, 422);
+        let in_use = convert(&Fault::KeyInUse { key: text() });
         assert_eq!((in_use.0, in_use.1.retryable), (409, true));
         let gone = Fault::AgentGone { agent: text(), status: text(), stderr: text() };
-        assert_eq!(of(&gone).0, 502);
+        assert_eq!(convert(&gone).0, 502);
     }
 
     #[test]
-    fn an_error_of_the_agents_own_is_its_failure_unless_it_wants_a_login() {
-        let login = ApiError::of_answer(&json!({ "code": -32000, "message": "log in" }));
-        assert_eq!((login.code, login.message.as_str()), (Code::AgentAuthRequired, "log in"));
-        let other = ApiError::of_answer(&json!({ "code": -32603, "message": "boom" }));
-        assert_eq!(other.code, Code::AgentExecutionFailed);
+    fn agent_error_is_a_failure_unless_it_requires_a_login() {
+        let login = ApiError::from_rpc_error(&json!({ "code": -32000, "message": "log in" }));
+        assert_eq!((login.code, login.message.as_str()), (ErrorCode::AgentAuthRequired, "log in"));
+        let other = ApiError::from_rpc_error(&json!({ "code": -32603, "message": "boom" }));
+        assert_eq!(other.code, ErrorCode::AgentExecutionFailed);
     }
 
     #[test]
-    fn the_body_names_the_code_and_leaves_out_what_is_not_known() {
-        let body = ErrorBody { error: ApiError::bad("message required") };
+    fn error_body_has_the_code_and_omits_empty_members() {
+        let body = ErrorBody { error: ApiError::bad_request("message required") };
         let expected = json!({ "error": { "code": "BAD_REQUEST", "message": "message required" } });
         assert_eq!(serde_json::to_value(body).unwrap(), expected);
     }

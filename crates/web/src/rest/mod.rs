@@ -1,37 +1,36 @@
-//! REST and server-sent events in front of a daemon: an ACP client of it, and nothing more.
+//! The REST API with server-sent events. It is an ordinary ACP client of the daemon.
 //!
-//! Read in this order: [`Front`] is what it is told, `hub` is the daemon as its client sees it,
-//! `error` is what a request is answered with that cannot be served, `sse` and `stream` are answers
-//! that go on. Then by route: `agents`, `sessions`, `asks`, `runs` (what they are made of is held
-//! against what is there by `check`, and put together by `compose`), `ops`; `openapi` describes them
-//! all.
+//! Read in this order: [`RestConfig`] is its configuration, `hub_client` connects to the hub, `error` has
+//! the error responses, `extract` reads requests, `streaming` and `log_reader` write streaming responses.
+//! Then by route: `agents`, `sessions`, `asks`, `runs` (`check` validates their requests, `prompt` builds
+//! their prompts), `operations`; `openapi` describes all routes.
 
 mod agents;
-#[cfg(test)]
-mod answers;
 mod asks;
-mod body;
 mod check;
-mod compose;
 mod error;
-mod hub;
+mod extract;
+mod hub_client;
+mod log_reader;
 mod openapi;
-mod ops;
+mod operations;
+mod prompt;
+#[cfg(test)]
+mod response_tests;
 mod runs;
 mod sessions;
-mod sse;
-mod stream;
+mod streaming;
 
-pub use agents::Hosted;
-pub use check::Dirs;
+pub use agents::HostedAgents;
+pub use check::WorkDirs;
 pub use openapi::document;
 
 use agents::Agents;
 use axum::Router;
-use hub::Hub;
+use hub_client::HubClient;
 use jackfield_agents::probe::AgentSurvey;
 use jackfield_transport::HubDialer;
-use runs::Runs;
+use runs::RunRegistry;
 use std::{
     collections::BTreeMap,
     fmt,
@@ -39,65 +38,69 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// The page of metrics, made when somebody asks; nothing when the daemon is ending.
-pub type Metrics =
+/// Renders the metrics on request; `None` while the daemon is stopping.
+pub type MetricsSource =
     Arc<dyn Fn() -> Pin<Box<dyn Future<Output = Option<String>> + Send>> + Send + Sync>;
 
-/// What the API is told when it starts.
+/// The configuration of the REST API.
 #[derive(Clone)]
-pub struct Front {
-    /// The hub, which is dialled for every client.
+pub struct RestConfig {
+    /// Connects to the hub.
     pub hub: HubDialer,
-    /// Looks at this machine: which agents the catalogue has, and what is known of them.
+    /// Surveys this machine: the agents of the catalog and what is known about them.
     pub survey: Arc<dyn Fn() -> AgentSurvey + Send + Sync>,
-    /// Agents that are commands of the configuration, by name.
+    /// Agents that the configuration defines as commands, by name.
     pub commands: BTreeMap<String, Vec<String>>,
-    /// If sessions are placed on the hosts of a fleet: which agents these have.
-    pub hosted: Option<Hosted>,
-    /// Where agents may be put to work.
-    pub dirs: Dirs,
-    /// None for those who are not to see how others fare.
-    pub metrics: Option<Metrics>,
+    /// The agents of the hosts, if sessions are placed on hosts of a fleet.
+    pub hosted_agents: Option<HostedAgents>,
+    /// The directories in which agents may work.
+    pub dirs: WorkDirs,
+    /// `None` for tenants: metrics cover all tenants.
+    pub metrics: Option<MetricsSource>,
 }
 
-impl fmt::Debug for Front {
+impl fmt::Debug for RestConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Front").field("hub", &self.hub).finish_non_exhaustive()
+        f.debug_struct("RestConfig").field("hub", &self.hub).finish_non_exhaustive()
     }
 }
 
-/// What all routes share.
-pub(crate) struct Api {
-    hub: Hub,
+/// The state that all routes share.
+pub(crate) struct RestState {
+    hub: HubClient,
     agents: Agents,
-    runs: Runs,
-    dirs: Dirs,
-    /// Which agents have said that they can look at pictures, or cannot.
-    sight: Mutex<BTreeMap<String, bool>>,
-    metrics: Option<Metrics>,
+    runs: RunRegistry,
+    dirs: WorkDirs,
+    /// Whether each agent accepts images, as far as it is known.
+    image_support: Mutex<BTreeMap<String, bool>>,
+    metrics: Option<MetricsSource>,
 }
 
-impl Api {
-    pub(crate) fn sight(&self) -> MutexGuard<'_, BTreeMap<String, bool>> {
-        self.sight.lock().unwrap_or_else(PoisonError::into_inner)
+impl RestState {
+    pub(crate) fn image_support(&self) -> MutexGuard<'_, BTreeMap<String, bool>> {
+        self.image_support.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// All routes.
-pub fn routes(front: &Front) -> Router {
-    let api = Arc::new(Api {
-        hub: Hub::new(front.hub.clone()),
-        agents: Agents::new(front.survey.clone(), front.commands.clone(), front.hosted.clone()),
-        runs: Runs::default(),
-        dirs: front.dirs.clone(),
-        sight: Mutex::default(),
-        metrics: front.metrics.clone(),
+pub fn routes(config: &RestConfig) -> Router {
+    let state = Arc::new(RestState {
+        hub: HubClient::new(config.hub.clone()),
+        agents: Agents::new(
+            config.survey.clone(),
+            config.commands.clone(),
+            config.hosted_agents.clone(),
+        ),
+        runs: RunRegistry::default(),
+        dirs: config.dirs.clone(),
+        image_support: Mutex::default(),
+        metrics: config.metrics.clone(),
     });
-    let (routes, document) = openapi::described();
+    let (routes, document) = openapi::routes_with_document();
     let document = Arc::new(document);
     routes
-        .merge(openapi::served(document))
-        .fallback(ops::not_found)
-        .method_not_allowed_fallback(ops::not_allowed)
-        .with_state(api)
+        .merge(openapi::document_route(document))
+        .fallback(operations::not_found)
+        .method_not_allowed_fallback(operations::not_allowed)
+        .with_state(state)
 }

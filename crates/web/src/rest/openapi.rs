@@ -1,6 +1,6 @@
-//! The description of all routes, made from the code that serves them.
+//! The `OpenAPI` document of all routes, generated from the code.
 
-use crate::rest::{Api, agents, asks, ops, runs, sessions};
+use crate::rest::{RestState, agents, asks, operations, runs, sessions};
 use axum::{Json, Router, routing::get};
 use serde_json::Value;
 use std::sync::Arc;
@@ -20,16 +20,16 @@ use utoipa_axum::{router::OpenApiRouter, routes};
         description = "Any coding agent as a durable session: REST and server-sent events.",
         license(name = "MIT OR Apache-2.0"),
     ),
-    // They come as server-sent events: no route names them as its body.
+    // These are sent as server-sent events, so no route has them as its body.
     components(schemas(runs::RunEvent, sessions::SessionEvent)),
-    modifiers(&Token),
+    modifiers(&TokenSecurity),
     security(("token" = [])),
 )]
-struct Document;
+struct ApiDocument;
 
-struct Token;
+struct TokenSecurity;
 
-impl Modify for Token {
+impl Modify for TokenSecurity {
     fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
         let scheme = HttpBuilder::new()
             .scheme(HttpAuthScheme::Bearer)
@@ -40,9 +40,9 @@ impl Modify for Token {
     }
 }
 
-/// Every route, and its description.
-fn routes() -> OpenApiRouter<Arc<Api>> {
-    OpenApiRouter::with_openapi(Document::openapi())
+/// All routes with their descriptions.
+fn routes() -> OpenApiRouter<Arc<RestState>> {
+    OpenApiRouter::with_openapi(ApiDocument::openapi())
         .routes(routes!(agents::list_agents))
         .routes(routes!(runs::chat))
         .routes(routes!(runs::make_run, runs::list_runs))
@@ -58,45 +58,44 @@ fn routes() -> OpenApiRouter<Arc<Api>> {
         .routes(routes!(sessions::session_events))
         .routes(routes!(asks::list_asks))
         .routes(routes!(asks::answer_ask))
-        .routes(routes!(ops::healthz))
-        .routes(routes!(ops::readyz))
-        .routes(routes!(ops::metrics))
+        .routes(routes!(operations::healthz))
+        .routes(routes!(operations::readyz))
+        .routes(routes!(operations::metrics))
 }
 
-/// The route of the description itself.
-pub(crate) fn served(document: Arc<utoipa::openapi::OpenApi>) -> Router<Arc<Api>> {
+/// The route of the document itself.
+pub(crate) fn document_route(document: Arc<utoipa::openapi::OpenApi>) -> Router<Arc<RestState>> {
     Router::new().route("/openapi.json", get(async move || Json((*document).clone())))
 }
 
-/// All routes with their description, complete.
-pub(crate) fn described() -> (Router<Arc<Api>>, utoipa::openapi::OpenApi) {
+/// All routes and the complete document.
+pub(crate) fn routes_with_document() -> (Router<Arc<RestState>>, utoipa::openapi::OpenApi) {
     let (routes, mut document) = routes().split_for_parts();
     for item in document.paths.paths.values_mut() {
         let operations = [&mut item.get, &mut item.post, &mut item.delete];
         for operation in operations.into_iter().flatten().filter(|it| it.security.is_none()) {
-            let refused =
+            let unauthorized =
                 ResponseBuilder::new().description("the token is missing or wrong").content(
                     "application/json",
                     Content::new(Some(Ref::from_schema_name("ErrorBody"))),
                 );
-            operation.responses.responses.insert("401".into(), refused.build().into());
+            operation.responses.responses.insert("401".into(), unauthorized.build().into());
         }
     }
     let schemas = document.components.as_mut().map(|it| &mut it.schemas);
     if let Some(RefOr::T(Schema::Object(codes))) = schemas.and_then(|it| it.get_mut("Code")) {
-        codes.enum_values.get_or_insert_default().extend(AT_THE_DOOR.map(Value::from));
+        codes.enum_values.get_or_insert_default().extend(GUARD_CODES.map(Value::from));
     }
     (routes, document)
 }
 
-/// The codes of those who are not let in; whoever stands at the door says them, before us. A page that
-/// may not talk to us hears one that we say, too.
-const AT_THE_DOOR: [&str; 3] = ["UNAUTHORIZED", "MISDIRECTED", "OVERLOADED"];
+/// The error codes of the request guard, which rejects requests before they reach a route.
+const GUARD_CODES: [&str; 3] = ["UNAUTHORIZED", "MISDIRECTED", "OVERLOADED"];
 
-/// The whole description as JSON, for whoever keeps a copy.
+/// The document as JSON text.
 pub fn document() -> String {
-    let (_, document) = described();
-    let mut text = document.to_pretty_json().expect("a description is plain data");
+    let (_, document) = routes_with_document();
+    let mut text = document.to_pretty_json().expect("plain data serializes");
     text.push('\n');
     text
 }
@@ -107,18 +106,18 @@ mod tests {
     use std::{env, fs, path::Path};
 
     #[test]
-    fn the_copy_in_the_book_is_what_is_served() {
+    fn stored_openapi_document_is_current() {
         let copy = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/openapi.json");
         if env::var("JACKFIELD_OPENAPI").is_ok_and(|it| it == "write") {
             fs::write(&copy, document()).unwrap();
         }
-        let kept = fs::read_to_string(&copy).unwrap_or_default();
-        let way = "JACKFIELD_OPENAPI=write cargo nextest run -p jackfield-web openapi";
-        assert!(kept == document(), "docs/openapi.json is old: run `{way}`");
+        let stored = fs::read_to_string(&copy).unwrap_or_default();
+        let command = "JACKFIELD_OPENAPI=write cargo nextest run -p jackfield-web openapi";
+        assert!(stored == document(), "docs/openapi.json is outdated: run `{command}`");
     }
 
     #[test]
-    fn every_body_has_an_example_and_every_route_a_summary() {
+    fn every_body_has_an_example_and_every_route_has_a_summary() {
         let document: serde_json::Value = serde_json::from_str(&document()).unwrap();
         for (path, methods) in document["paths"].as_object().unwrap() {
             for (method, route) in methods.as_object().unwrap() {

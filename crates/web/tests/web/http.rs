@@ -1,7 +1,7 @@
 //! ACP over streamable HTTP, tested from the client's and the hub's side.
 
 use crate::http_client::{EVENTS, Headers, JSON, events, post, request};
-use crate::web_front::{TestFront, TestHub};
+use crate::web_server::{TestHub, TestServer};
 use std::time::Duration;
 
 pub(crate) const HELLO: &str =
@@ -9,14 +9,14 @@ pub(crate) const HELLO: &str =
 const WELCOME: &str = r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}"#;
 
 /// Opens a connection: the hub's end of it, and its id.
-pub(crate) async fn open(front: &TestFront) -> (TestHub, String) {
+pub(crate) async fn open(server: &TestServer) -> (TestHub, String) {
     let hub = async {
-        let mut hub = front.accept_dialed().await;
+        let mut hub = server.accept_dialed().await;
         hub.next_line().await.expect("a hello");
         hub.send_line(WELCOME).await;
         hub
     };
-    let (hub, answer) = tokio::join!(hub, post(front.at, &[], HELLO));
+    let (hub, answer) = tokio::join!(hub, post(server.at, &[], HELLO));
     assert_eq!(answer.status, 200);
     (hub, answer.headers["acp-connection-id"].clone())
 }
@@ -38,9 +38,9 @@ fn call(id: u64, method: &str, session: &str) -> String {
 
 #[tokio::test]
 async fn initialize_opens_a_connection_and_requests_sequence_numbers() {
-    let front = TestFront::open().await;
+    let server = TestServer::open().await;
     let hub = async {
-        let mut hub = front.accept_dialed().await;
+        let mut hub = server.accept_dialed().await;
         let hello = hub.next_json().await;
         let ours = &hello["params"]["clientCapabilities"]["_meta"]["jackfield"];
         assert_eq!(ours, &serde_json::json!({ "notices": false }));
@@ -48,36 +48,36 @@ async fn initialize_opens_a_connection_and_requests_sequence_numbers() {
         hub.send_line(WELCOME).await;
         hub
     };
-    let (_hub, answer) = tokio::join!(hub, post(front.at, &[], HELLO));
+    let (_hub, answer) = tokio::join!(hub, post(server.at, &[], HELLO));
     assert_eq!((answer.status, &*answer.headers["content-type"]), (200, "application/json"));
     let id = answer.headers["acp-connection-id"].clone();
     assert_eq!(id.len(), 32);
     assert_eq!(answer.body().await, WELCOME);
-    let mut own = events(front.at, &[("acp-connection-id", &id)]).await;
+    let mut own = events(server.at, &[("acp-connection-id", &id)]).await;
     assert_eq!(own.headers["acp-connection-id"], id);
     assert_eq!(own.shown().await, r#"1 {"jsonrpc":"2.0","method":"test/early"}"#);
 }
 
 #[tokio::test]
 async fn every_message_is_routed_to_its_stream() {
-    let front = TestFront::open().await;
-    let (mut hub, id) = open(&front).await;
+    let server = TestServer::open().await;
+    let (mut hub, id) = open(&server).await;
     let conn: Headers<'_> = &[("acp-connection-id", &id)];
-    let mut own = events(front.at, conn).await;
+    let mut own = events(server.at, conn).await;
     let new = r#"{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/"}}"#;
-    assert_eq!(post(front.at, conn, new).await.status, 202);
+    assert_eq!(post(server.at, conn, new).await.status, 202);
     assert_eq!(hub.next_line().await.unwrap(), new);
     // Frames that arrive before a reader are buffered.
     hub.send_line(&update("s1", 2)).await;
     let opened = r#"{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s1"}}"#;
     hub.send_line(opened).await;
     assert_eq!(own.shown().await, format!("1 {opened}"));
-    let mut s1 = events(front.at, &on(&id, "s1")).await;
+    let mut s1 = events(server.at, &on(&id, "s1")).await;
     assert_eq!(s1.headers["acp-session-id"], "s1");
     assert_eq!(s1.shown().await, format!("2.0 {}", update("s1", 2)));
 
     let prompt = call(7, "session/prompt", "s1");
-    assert_eq!(post(front.at, &on(&id, "s1"), &prompt).await.status, 202);
+    assert_eq!(post(server.at, &on(&id, "s1"), &prompt).await.status, 202);
     assert_eq!(hub.next_line().await.unwrap(), prompt);
     let ask = call(1, "session/request_permission", "s1");
     let withdrawn = r#"{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":1}}"#;
@@ -94,7 +94,7 @@ async fn every_message_is_routed_to_its_stream() {
 
     // The stream of an unknown session has no reader, but its error is delivered.
     let lost = call(8, "session/prompt", "nowhere");
-    assert_eq!(post(front.at, &on(&id, "nowhere"), &lost).await.status, 202);
+    assert_eq!(post(server.at, &on(&id, "nowhere"), &lost).await.status, 202);
     hub.next_line().await.unwrap();
     let error = r#"{"jsonrpc":"2.0","id":8,"error":{"code":-32002,"message":"no"}}"#;
     hub.send_line(error).await;
@@ -103,22 +103,22 @@ async fn every_message_is_routed_to_its_stream() {
 
 #[tokio::test]
 async fn header_names_the_session_and_responses_are_forwarded() {
-    let front = TestFront::open().await;
-    let (mut hub, id) = open(&front).await;
+    let server = TestServer::open().await;
+    let (mut hub, id) = open(&server).await;
     let prompt = r#"{"jsonrpc":"2.0","id":"p","method":"session/prompt","params":{"prompt":[]}}"#;
-    assert_eq!(post(front.at, &on(&id, "s1"), prompt).await.status, 202);
+    assert_eq!(post(server.at, &on(&id, "s1"), prompt).await.status, 202);
     assert_eq!(hub.next_json().await["params"]["sessionId"], "s1");
     for headers in [&on(&id, "s1")[..], &on(&id, "s1")[..1]] {
         let answer = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
-        assert_eq!(post(front.at, headers, answer).await.status, 202);
+        assert_eq!(post(server.at, headers, answer).await.status, 202);
         assert_eq!(hub.next_line().await.unwrap(), answer);
     }
 }
 
 #[tokio::test]
 async fn errors_have_the_status_that_the_sdks_expect() {
-    let front = TestFront::open().await;
-    let (mut hub, id) = open(&front).await;
+    let server = TestServer::open().await;
+    let (mut hub, id) = open(&server).await;
     let conn = ("acp-connection-id", &*id);
     let nowhere = ("acp-connection-id", "0123456789abcdef0123456789abcdef");
     let long = "x".repeat((16 << 20) + 1);
@@ -147,7 +147,7 @@ async fn errors_have_the_status_that_the_sdks_expect() {
         ("PUT", &[JSON, conn], prompt, 405),
     ];
     for (method, headers, body, status) in cases {
-        let answer = request(front.at, method, headers, body).await;
+        let answer = request(server.at, method, headers, body).await;
         let said = format!("{method} {headers:?} {}", &body[..body.len().min(80)]);
         assert_eq!(answer.status, *status, "{said}");
         if body.starts_with('[') {
@@ -156,41 +156,41 @@ async fn errors_have_the_status_that_the_sdks_expect() {
     }
     // A parameter of the content type and cookies of a proxy are ignored.
     let headers = [("content-type", "Application/JSON; charset=utf-8"), conn, ("cookie", "a=b")];
-    assert_eq!(request(front.at, "POST", &headers, prompt).await.status, 202);
+    assert_eq!(request(server.at, "POST", &headers, prompt).await.status, 202);
     assert_eq!(hub.next_line().await.unwrap(), prompt, "and none of the others came through");
 }
 
 #[tokio::test]
 async fn connection_closes_when_the_client_or_the_hub_closes_it() {
-    let front = TestFront::open().await;
-    let (mut hub, id) = open(&front).await;
+    let server = TestServer::open().await;
+    let (mut hub, id) = open(&server).await;
     let conn: Headers<'_> = &[("acp-connection-id", &id)];
-    let mut own = events(front.at, conn).await;
-    assert_eq!(request(front.at, "DELETE", conn, "").await.status, 202);
+    let mut own = events(server.at, conn).await;
+    assert_eq!(request(server.at, "DELETE", conn, "").await.status, 202);
     assert_eq!(hub.next_line().await, None);
     assert_eq!(own.next().await, None);
-    assert_eq!(request(front.at, "DELETE", conn, "").await.status, 404);
+    assert_eq!(request(server.at, "DELETE", conn, "").await.status, 404);
 
-    let (mut hub, id) = open(&front).await;
+    let (mut hub, id) = open(&server).await;
     let conn: Headers<'_> = &[("acp-connection-id", &id)];
-    let mut own = events(front.at, conn).await;
-    let mut s1 = events(front.at, &on(&id, "s1")).await;
+    let mut own = events(server.at, conn).await;
+    let mut s1 = events(server.at, &on(&id, "s1")).await;
     hub.send_line(&update("s1", 1)).await;
     drop(hub);
     assert_eq!(own.next().await, None);
     assert_eq!(s1.shown().await, format!("1.0 {}", update("s1", 1)), "its last words");
     assert_eq!(s1.next().await, None);
-    assert_eq!(post(front.at, conn, &call(1, "session/prompt", "s1")).await.status, 404);
+    assert_eq!(post(server.at, conn, &call(1, "session/prompt", "s1")).await.status, 404);
 }
 
 #[tokio::test]
 async fn aborted_initialize_leaves_no_connection() {
-    let front = TestFront::open().await;
-    let mut asked = Box::pin(post(front.at, &[], HELLO));
+    let server = TestServer::open().await;
+    let mut asked = Box::pin(post(server.at, &[], HELLO));
     let mut hub = tokio::select! {
         _ = &mut asked => panic!("the hub has said nothing yet"),
         hub = async {
-            let mut hub = front.accept_dialed().await;
+            let mut hub = server.accept_dialed().await;
             hub.next_line().await.expect("a hello");
             hub
         } => hub,
@@ -202,8 +202,8 @@ async fn aborted_initialize_leaves_no_connection() {
 #[tokio::test]
 async fn unread_stream_pauses_the_hub_and_loses_nothing() {
     const UPDATES: u64 = 20_000;
-    let front = TestFront::open().await;
-    let (mut hub, id) = open(&front).await;
+    let server = TestServer::open().await;
+    let (mut hub, id) = open(&server).await;
     let mut writing = tokio::spawn(async move {
         for seq in 1..=UPDATES {
             hub.send_line(&update("s1", seq)).await;
@@ -213,7 +213,7 @@ async fn unread_stream_pauses_the_hub_and_loses_nothing() {
     // The sockets buffer some of it, and nothing buffers the rest.
     let done = tokio::time::timeout(Duration::from_millis(500), &mut writing).await;
     assert!(done.is_err(), "it went somewhere");
-    let mut s1 = events(front.at, &on(&id, "s1")).await;
+    let mut s1 = events(server.at, &on(&id, "s1")).await;
     for seq in 1..=UPDATES {
         let event = s1.next().await.unwrap();
         assert_eq!((event.id, event.data), (format!("{seq}.0"), update("s1", seq)));
@@ -224,16 +224,16 @@ async fn unread_stream_pauses_the_hub_and_loses_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn unused_connection_is_closed_and_one_with_a_reader_is_not() {
-    let front = TestFront::open().await;
+    let server = TestServer::open().await;
     let begun = tokio::time::Instant::now();
-    let (mut read, id) = open(&front).await;
-    let mut own = events(front.at, &[("acp-connection-id", &id)]).await;
-    let (mut unread, other) = open(&front).await;
+    let (mut read, id) = open(&server).await;
+    let mut own = events(server.at, &[("acp-connection-id", &id)]).await;
+    let (mut unread, other) = open(&server).await;
     unread.expect_close().await;
     let lived = begun.elapsed().as_secs();
     assert!((300..=330).contains(&lived), "{lived} s");
     tokio::time::resume();
-    let gone = request(front.at, "GET", &[EVENTS, ("acp-connection-id", &other)], "").await;
+    let gone = request(server.at, "GET", &[EVENTS, ("acp-connection-id", &other)], "").await;
     assert_eq!(gone.status, 404);
     read.send_line(WELCOME).await;
     assert_eq!(own.shown().await, format!("1 {WELCOME}"), "after many signs of life");
@@ -241,15 +241,15 @@ async fn unused_connection_is_closed_and_one_with_a_reader_is_not() {
 
 #[tokio::test]
 async fn http_2_is_supported() {
-    let front = TestFront::open().await;
-    let stream = tokio::net::TcpStream::connect(front.at).await.unwrap();
+    let server = TestServer::open().await;
+    let stream = tokio::net::TcpStream::connect(server.at).await.unwrap();
     let (mut client, driver) = h2::client::handshake(stream).await.unwrap();
     tokio::spawn(driver);
-    let uri = format!("http://{}/acp", front.at);
+    let uri = format!("http://{}/acp", server.at);
     let hello = axum::http::Request::post(&uri).header(JSON.0, JSON.1).body(()).unwrap();
     let (answer, mut body) = client.send_request(hello, false).unwrap();
     body.send_data(HELLO.into(), true).unwrap();
-    let mut hub = front.accept_dialed().await;
+    let mut hub = server.accept_dialed().await;
     hub.next_line().await.unwrap();
     hub.send_line(WELCOME).await;
     let answer = crate::support::within(answer).await.unwrap();

@@ -1,4 +1,4 @@
-//! An HTTP/1.1 client for the web front that shares no code with the server.
+//! An HTTP/1.1 client for the web server that shares no code with the server.
 
 use crate::support::within;
 use serde_json::Value;

@@ -6,5 +6,5 @@ mod http;
 mod http_client;
 mod resume;
 mod support;
-mod web_front;
+mod web_server;
 mod websocket;

@@ -1,7 +1,7 @@
 //! ACP over a WebSocket, tested from the client's and the hub's side.
 
 use crate::support::{run_blocking, within};
-use crate::web_front::TestFront;
+use crate::web_server::TestServer;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
@@ -60,13 +60,13 @@ fn closed(message: Message) -> (CloseCode, String) {
 
 #[tokio::test]
 async fn every_text_frame_is_one_message_in_both_directions() {
-    let front = TestFront::open().await;
-    let (client, response) = connect(front.at).await;
-    let mut hub = front.accept_dialed().await;
+    let server = TestServer::open().await;
+    let (client, response) = connect(server.at).await;
+    let mut hub = server.accept_dialed().await;
     let id = response.headers()["acp-connection-id"].to_str().unwrap();
     assert_eq!(id.len(), 32);
     assert_eq!(response.headers()["sec-websocket-protocol"], "acp");
-    let (_other, response) = connect(front.at).await;
+    let (_other, response) = connect(server.at).await;
     assert_ne!(response.headers()["acp-connection-id"], id);
 
     let client = send(client, Message::text(NOTE)).await;
@@ -81,9 +81,9 @@ async fn every_text_frame_is_one_message_in_both_directions() {
 
 #[tokio::test]
 async fn invalid_message_is_answered_and_binary_is_skipped() {
-    let front = TestFront::open().await;
-    let (mut client, _) = connect(front.at).await;
-    let mut hub = front.accept_dialed().await;
+    let server = TestServer::open().await;
+    let (mut client, _) = connect(server.at).await;
+    let mut hub = server.accept_dialed().await;
     for (text, code) in [("{", -32700), ("[]", -32600), (&format!("[{NOTE}]"), -32600)] {
         client = send(client, Message::text(text)).await;
         let (answer, back) = read(client).await;
@@ -100,11 +100,11 @@ async fn invalid_message_is_answered_and_binary_is_skipped() {
 
 #[tokio::test]
 async fn oversized_message_closes_the_websocket_with_1009() {
-    let front = TestFront::open().await;
-    let (mut client, _) = connect(front.at).await;
-    let mut hub = front.accept_dialed().await;
+    let server = TestServer::open().await;
+    let (mut client, _) = connect(server.at).await;
+    let mut hub = server.accept_dialed().await;
     let told = run_blocking(move || {
-        // The front stops reading in the middle of it.
+        // The server stops reading in the middle of it.
         let _cut_off = client.send(Message::text("x".repeat((16 << 20) + 1)));
         everything(client.get_ref())
     });
@@ -117,9 +117,9 @@ async fn oversized_message_closes_the_websocket_with_1009() {
 
 #[tokio::test]
 async fn last_frames_of_the_hub_arrive_before_close_1001() {
-    let front = TestFront::open().await;
-    let (client, _) = connect(front.at).await;
-    let mut hub = front.accept_dialed().await;
+    let server = TestServer::open().await;
+    let (client, _) = connect(server.at).await;
+    let mut hub = server.accept_dialed().await;
     hub.send_line(NOTE).await;
     drop(hub);
     let (last, client) = read(client).await;
@@ -130,9 +130,9 @@ async fn last_frames_of_the_hub_arrive_before_close_1001() {
 
 #[tokio::test]
 async fn upgrade_is_refused_without_a_hub() {
-    let front = TestFront::open().await;
-    let at = front.at;
-    drop(front);
+    let server = TestServer::open().await;
+    let at = server.at;
+    drop(server);
     let refused = run_blocking(move || {
         let stream = TcpStream::connect(at).unwrap();
         tungstenite::client(format!("ws://{at}/acp"), stream).unwrap_err().to_string()
@@ -143,9 +143,9 @@ async fn upgrade_is_refused_without_a_hub() {
 #[tokio::test]
 async fn hub_is_not_read_while_the_client_does_not_read() {
     const TEXTS: usize = 64;
-    let front = TestFront::open().await;
-    let (client, _) = connect(front.at).await;
-    let mut hub = front.accept_dialed().await;
+    let server = TestServer::open().await;
+    let (client, _) = connect(server.at).await;
+    let mut hub = server.accept_dialed().await;
     let text = |it: usize| format!(r#"{{"method":"{it}","params":"{}"}}"#, "x".repeat(1 << 20));
     let mut writing = tokio::spawn(async move {
         for it in 0..TEXTS {
@@ -167,12 +167,12 @@ async fn hub_is_not_read_while_the_client_does_not_read() {
 
 #[tokio::test(start_paused = true)]
 async fn silent_client_is_disconnected() {
-    let front = TestFront::open().await;
-    let mut client = TcpStream::connect(front.at).unwrap();
+    let server = TestServer::open().await;
+    let mut client = TcpStream::connect(server.at).unwrap();
     let request = "GET /acp HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\
         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
     client.write_all(request.as_bytes()).unwrap();
-    let mut hub = front.accept_dialed().await;
+    let mut hub = server.accept_dialed().await;
     let begun = tokio::time::Instant::now();
     hub.expect_close().await;
     assert!((60..=90).contains(&begun.elapsed().as_secs()), "{:?}", begun.elapsed());

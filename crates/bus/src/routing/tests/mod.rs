@@ -1,8 +1,8 @@
-//! The bus as a value, one situation each: who hears what. `life` has who waits and who ends,
-//! `slow` how long.
+//! Unit tests of the bus state machine. This file tests routing; `lifecycle` workers, limits,
+//! reload and stop; `slow_clients` clients that do not read.
 
-mod life;
-mod slow;
+mod lifecycle;
+mod slow_clients;
 
 use super::*;
 use jackfield_hub::Exit;
@@ -26,40 +26,50 @@ fn pool(id: &str, instances: usize) -> PoolConfig {
     }
 }
 
-/// A bus with its clients A and B, and everything it has asked for.
-struct Scene {
+/// A bus with clients A and B, and all its outputs.
+struct BusFixture {
     bus: Bus,
     now: u64,
-    told: Vec<(ConnId, Value)>,
-    asked: Vec<(WorkerId, Value)>,
+    client_frames: Vec<(ConnId, Value)>,
+    worker_frames: Vec<(WorkerId, Value)>,
     spawned: Vec<WorkerId>,
-    others: Vec<BusOutput>,
+    other_outputs: Vec<BusOutput>,
 }
 
-impl Scene {
-    fn new(pools: Vec<PoolConfig>) -> Scene {
-        Scene::with(BusConfig { pools, limits: BusLimits::default() })
+impl BusFixture {
+    fn new(pools: Vec<PoolConfig>) -> BusFixture {
+        BusFixture::with_config(BusConfig { pools, limits: BusLimits::default() })
     }
 
-    fn with(config: BusConfig) -> Scene {
+    fn with_config(config: BusConfig) -> BusFixture {
         let bus = Bus::new(config, Time(0));
-        let (told, asked, spawned, others) = (vec![], vec![], vec![], vec![]);
-        let mut scene = Scene { bus, now: 0, told, asked, spawned, others };
-        scene.drain();
+        let mut fixture = BusFixture {
+            bus,
+            now: 0,
+            client_frames: vec![],
+            worker_frames: vec![],
+            spawned: vec![],
+            other_outputs: vec![],
+        };
+        fixture.drain();
         for conn in [A, B] {
-            scene.feed(BusInput::ClientOpened { conn });
+            fixture.feed(BusInput::ClientOpened { conn });
         }
-        scene
+        fixture
     }
 
     fn drain(&mut self) {
         let read = |text: &[u8]| serde_json::from_slice(text).unwrap();
         while let Some(output) = self.bus.poll_output() {
             match output {
-                BusOutput::ToClient { conn, text } => self.told.push((conn, read(&text))),
-                BusOutput::ToWorker { worker, text } => self.asked.push((worker, read(&text))),
-                BusOutput::Spawn { worker, .. } => self.spawned.push(worker),
-                other => self.others.push(other),
+                BusOutput::SendToClient { conn, text } => {
+                    self.client_frames.push((conn, read(&text)));
+                }
+                BusOutput::SendToWorker { worker, text } => {
+                    self.worker_frames.push((worker, read(&text)));
+                }
+                BusOutput::SpawnWorker { worker, .. } => self.spawned.push(worker),
+                other => self.other_outputs.push(other),
             }
         }
     }
@@ -69,25 +79,30 @@ impl Scene {
         self.drain();
     }
 
-    fn say(&mut self, conn: ConnId, message: &Value) {
+    fn send_from_client(&mut self, conn: ConnId, message: &Value) {
         let frame = Frame::parse_str(&message.to_string()).unwrap();
-        self.feed(BusInput::ClientSpoke { conn, frame });
+        self.feed(BusInput::ClientSentFrame { conn, frame });
     }
 
-    fn work(&mut self, worker: WorkerId, message: &Value) {
+    fn send_from_worker(&mut self, worker: WorkerId, message: &Value) {
         let frame = Frame::parse_str(&message.to_string()).unwrap();
-        self.feed(BusInput::WorkerSpoke { worker, frame });
+        self.feed(BusInput::WorkerSentFrame { worker, frame });
     }
 
-    /// Says it and returns who got it, and what.
-    fn ask(&mut self, conn: ConnId, message: &Value) -> (WorkerId, Value) {
-        let before = self.asked.len();
-        self.say(conn, message);
-        assert_eq!(self.asked.len(), before + 1, "told instead: {:?}", self.told.last());
-        self.asked.last().cloned().unwrap()
+    /// Sends a message and returns the worker that it was relayed to, and the frame.
+    fn relay(&mut self, conn: ConnId, message: &Value) -> (WorkerId, Value) {
+        let before = self.worker_frames.len();
+        self.send_from_client(conn, message);
+        assert_eq!(
+            self.worker_frames.len(),
+            before + 1,
+            "sent to the client instead: {:?}",
+            self.client_frames.last()
+        );
+        self.worker_frames.last().cloned().unwrap()
     }
 
-    fn end(&mut self, worker: WorkerId, clean: bool) {
+    fn end_worker(&mut self, worker: WorkerId, clean: bool) {
         let exit = Exit {
             status: "exit status 3".into(),
             stderr: "why".into(),
@@ -97,13 +112,13 @@ impl Scene {
         self.feed(BusInput::WorkerGone { worker, exit, clean });
     }
 
-    fn last(&self) -> (ConnId, Value) {
-        self.told.last().cloned().unwrap()
+    fn last_client_frame(&self) -> (ConnId, Value) {
+        self.client_frames.last().cloned().unwrap()
     }
 
-    fn code(&self) -> String {
-        let (_, told) = self.last();
-        told["error"]["data"]["jackfield"]["code"].as_str().unwrap_or_default().to_owned()
+    fn error_code(&self) -> String {
+        let (_, frame) = self.last_client_frame();
+        frame["error"]["data"]["jackfield"]["code"].as_str().unwrap_or_default().to_owned()
     }
 }
 
@@ -112,161 +127,197 @@ fn request(id: &Value, method: &str, params: &Value) -> Value {
 }
 
 #[test]
-fn equal_ids_of_two_clients_never_meet() {
-    let mut scene = Scene::new(vec![pool("p", 1)]);
-    let (worker, first) = scene.ask(A, &request(&json!(2), "m", &json!({ "of": "a" })));
-    let (_, second) = scene.ask(B, &request(&json!("2"), "m", &json!({ "of": "b" })));
+fn equal_request_ids_of_two_clients_do_not_collide() {
+    let mut fixture = BusFixture::new(vec![pool("p", 1)]);
+    let (worker, first) = fixture.relay(A, &request(&json!(2), "m", &json!({ "of": "a" })));
+    let (_, second) = fixture.relay(B, &request(&json!("2"), "m", &json!({ "of": "b" })));
     assert_ne!(first["id"], second["id"]);
-    for asked in [second, first] {
-        let of = asked["params"]["of"].clone();
-        scene.work(worker, &json!({ "id": asked["id"], "result": of }));
+    for relayed in [second, first] {
+        let sender = relayed["params"]["of"].clone();
+        fixture.send_from_worker(worker, &json!({ "id": relayed["id"], "result": sender }));
     }
-    assert_eq!(scene.told[0], (B, json!({ "id": "2", "result": "b" })));
-    assert_eq!(scene.told[1], (A, json!({ "id": 2, "result": "a" })));
+    assert_eq!(fixture.client_frames[0], (B, json!({ "id": "2", "result": "b" })));
+    assert_eq!(fixture.client_frames[1], (A, json!({ "id": 2, "result": "a" })));
 }
 
 #[test]
-fn a_session_stays_with_its_worker_wherever_it_is_named() {
-    let mut scene = Scene::new(vec![pool("p", 3)]);
-    let (first, _) = scene.ask(A, &json!({ "id": 1, "method": "m", "sessionId": "ab" }));
+fn session_stays_with_its_worker_wherever_its_id_is_written() {
+    let mut fixture = BusFixture::new(vec![pool("p", 3)]);
+    let (first, _) = fixture.relay(A, &json!({ "id": 1, "method": "m", "sessionId": "ab" }));
     for n in 2..9 {
         let inside = request(&json!(n), "m", &json!({ "sessionId": "ab" }));
-        assert_eq!(scene.ask(A, &inside).0, first);
+        assert_eq!(fixture.relay(A, &inside).0, first);
         let text = format!(r#"{{"id":{n},"method":"m","sessionId":"a\u0062"}}"#);
-        scene.feed(BusInput::ClientSpoke { conn: A, frame: Frame::parse_str(&text).unwrap() });
-        assert_eq!(scene.asked.last().unwrap().0, first);
+        fixture
+            .feed(BusInput::ClientSentFrame { conn: A, frame: Frame::parse_str(&text).unwrap() });
+        assert_eq!(fixture.worker_frames.last().unwrap().0, first);
     }
 }
 
 #[test]
-fn new_sessions_go_where_least_is_to_do_and_the_rest_in_turn() {
-    let mut scene = Scene::new(vec![pool("p", 3)]);
+fn new_sessions_go_to_the_least_loaded_worker_and_others_in_turn() {
+    let mut fixture = BusFixture::new(vec![pool("p", 3)]);
     let mut placed = BTreeMap::new();
     for n in 0..9 {
-        let (worker, _) = scene.ask(A, &request(&json!(n), "session/new", &json!({})));
+        let (worker, _) = fixture.relay(A, &request(&json!(n), "session/new", &json!({})));
         *placed.entry(worker).or_insert(0) += 1;
     }
     assert_eq!(placed.values().copied().collect::<Vec<_>>(), [3, 3, 3]);
     let turn: Vec<_> =
-        (0..6).map(|n| scene.ask(A, &request(&json!(n), "m", &json!({}))).0).collect();
+        (0..6).map(|n| fixture.relay(A, &request(&json!(n), "m", &json!({}))).0).collect();
     assert_eq!(turn[..3], turn[3..]);
     assert_eq!(turn[..3].iter().collect::<BTreeSet<_>>().len(), 3);
 }
 
 #[test]
-fn what_a_worker_says_before_its_session_has_a_name_comes_before_the_answer() {
-    let mut scene = Scene::new(vec![pool("p", 1)]);
-    let (worker, asked) = scene.ask(A, &request(&json!(1), "session/new", &json!({})));
+fn updates_before_the_session_id_are_delivered_before_the_response() {
+    let mut fixture = BusFixture::new(vec![pool("p", 1)]);
+    let (worker, relayed) = fixture.relay(A, &request(&json!(1), "session/new", &json!({})));
     let early = json!({ "method": "session/update", "params": { "sessionId": "s", "n": 1 } });
-    scene.work(worker, &early);
-    assert!(scene.told.is_empty());
-    scene.work(worker, &json!({ "id": asked["id"], "result": { "sessionId": "s" } }));
-    scene.work(worker, &early);
-    let methods: Vec<_> = scene.told.iter().map(|(conn, it)| (*conn, it["id"].clone())).collect();
+    fixture.send_from_worker(worker, &early);
+    assert!(fixture.client_frames.is_empty());
+    fixture
+        .send_from_worker(worker, &json!({ "id": relayed["id"], "result": { "sessionId": "s" } }));
+    fixture.send_from_worker(worker, &early);
+    let methods: Vec<_> =
+        fixture.client_frames.iter().map(|(conn, it)| (*conn, it["id"].clone())).collect();
     assert_eq!(methods, [(A, Value::Null), (A, json!(1)), (A, Value::Null)]);
 }
 
 #[test]
-fn a_worker_asks_whoever_used_its_session_last_and_gets_the_answer_under_its_own_id() {
-    let mut scene = Scene::new(vec![pool("p", 2)]);
+fn worker_request_goes_to_the_last_client_and_keeps_its_id() {
+    let mut fixture = BusFixture::new(vec![pool("p", 2)]);
     let prompt = |n: u32| request(&json!(n), "session/prompt", &json!({ "sessionId": "s" }));
-    let (worker, _) = scene.ask(A, &prompt(1));
-    scene.ask(B, &prompt(1));
+    let (worker, _) = fixture.relay(A, &prompt(1));
+    fixture.relay(B, &prompt(1));
     let ask = request(&json!("x"), "session/request_permission", &json!({ "sessionId": "s" }));
-    scene.work(worker, &ask);
-    let (conn, asked) = scene.last();
+    fixture.send_from_worker(worker, &ask);
+    let (conn, relayed) = fixture.last_client_frame();
     assert_eq!(conn, B);
-    scene.say(B, &json!({ "id": asked["id"], "result": "yes" }));
-    assert_eq!(scene.asked.last().unwrap(), &(worker, json!({ "id": "x", "result": "yes" })));
-    // News are for everyone who uses the session.
-    let before = scene.told.len();
-    scene.work(worker, &json!({ "method": "session/update", "params": { "sessionId": "s" } }));
-    let heard: Vec<ConnId> = scene.told[before..].iter().map(|it| it.0).collect();
-    assert_eq!(heard, [A, B]);
+    fixture.send_from_client(B, &json!({ "id": relayed["id"], "result": "yes" }));
+    assert_eq!(
+        fixture.worker_frames.last().unwrap(),
+        &(worker, json!({ "id": "x", "result": "yes" }))
+    );
+    // Notifications go to all clients of the session.
+    let before = fixture.client_frames.len();
+    fixture.send_from_worker(
+        worker,
+        &json!({ "method": "session/update", "params": { "sessionId": "s" } }),
+    );
+    let recipients: Vec<ConnId> = fixture.client_frames[before..].iter().map(|it| it.0).collect();
+    assert_eq!(recipients, [A, B]);
 }
 
 #[test]
-fn a_worker_that_asks_nobody_is_told_so_at_once() {
-    let mut scene = Scene::new(vec![pool("p", 1)]);
-    let worker = scene.spawned[0];
-    scene.work(worker, &request(&json!(7), "fs/read_text_file", &json!({ "sessionId": "s" })));
-    let (_, answer) = scene.asked.last().unwrap();
+fn worker_request_without_a_client_is_refused_at_once() {
+    let mut fixture = BusFixture::new(vec![pool("p", 1)]);
+    let worker = fixture.spawned[0];
+    fixture.send_from_worker(
+        worker,
+        &request(&json!(7), "fs/read_text_file", &json!({ "sessionId": "s" })),
+    );
+    let (_, answer) = fixture.worker_frames.last().unwrap();
     assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(7), &json!(-31013)));
-    // And so is one whose client leaves with the question.
-    scene.ask(A, &request(&json!(1), "m", &json!({ "sessionId": "s" })));
-    scene.work(worker, &request(&json!(8), "fs/read_text_file", &json!({ "sessionId": "s" })));
-    scene.feed(BusInput::ClientGone { conn: A });
-    let (_, answer) = scene.asked.last().unwrap();
+    // The same if the client disconnects before it answers.
+    fixture.relay(A, &request(&json!(1), "m", &json!({ "sessionId": "s" })));
+    fixture.send_from_worker(
+        worker,
+        &request(&json!(8), "fs/read_text_file", &json!({ "sessionId": "s" })),
+    );
+    fixture.feed(BusInput::ClientGone { conn: A });
+    let (_, answer) = fixture.worker_frames.last().unwrap();
     assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(8), &json!(-31013)));
 }
 
 #[test]
-fn a_request_is_withdrawn_under_the_id_its_worker_knows() {
-    let mut scene = Scene::new(vec![pool("p", 2)]);
-    let (worker, asked) = scene.ask(A, &request(&json!("q"), "slow", &json!({})));
+fn cancellation_uses_the_id_that_was_sent_to_the_worker() {
+    let mut fixture = BusFixture::new(vec![pool("p", 2)]);
+    let (worker, relayed) = fixture.relay(A, &request(&json!("q"), "slow", &json!({})));
     for method in ["$/cancel_request", "notifications/cancelled"] {
         let notice = json!({ "method": method, "params": { "requestId": "q" } });
-        let (to, got) = scene.ask(A, &notice);
-        assert_eq!((to, &got["params"]["requestId"]), (worker, &asked["id"]));
+        let (to, got) = fixture.relay(A, &notice);
+        assert_eq!((to, &got["params"]["requestId"]), (worker, &relayed["id"]));
     }
-    // B has asked nothing of that name.
-    let before = scene.asked.len();
-    scene.say(B, &json!({ "method": "$/cancel_request", "params": { "requestId": "q" } }));
-    assert_eq!(scene.asked.len(), before);
-}
-
-#[test]
-fn several_pools_need_a_name_until_the_session_is_known() {
-    let mut scene = Scene::new(vec![pool("p", 1), pool("q", 1)]);
-    scene.say(A, &request(&json!(1), "m", &json!({ "sessionId": "s" })));
-    assert_eq!(scene.code(), "no_worker");
-    assert!(scene.last().1["error"]["message"].as_str().unwrap().contains("`p`, `q`"));
-    let named = json!({ "id": 1, "method": "m", "agentId": "q", "params": { "sessionId": "s" } });
-    assert_eq!(scene.ask(A, &named).0, scene.spawned[1]);
-    assert_eq!(
-        scene.ask(A, &request(&json!(2), "m", &json!({ "sessionId": "s" }))).0,
-        scene.spawned[1]
+    // B has no request with this id.
+    let before = fixture.worker_frames.len();
+    fixture.send_from_client(
+        B,
+        &json!({ "method": "$/cancel_request", "params": { "requestId": "q" } }),
     );
-    scene.say(A, &json!({ "id": 3, "method": "m", "pool": "r" }));
-    assert!(scene.last().1["error"]["message"].as_str().unwrap().contains("no pool `r`"));
+    assert_eq!(fixture.worker_frames.len(), before);
 }
 
 #[test]
-fn a_connection_stays_with_one_worker_where_that_is_wanted() {
-    let mut scene =
-        Scene::new(vec![PoolConfig { affinity: SessionAffinity::Connection, ..pool("mcp", 2) }]);
-    let (of_a, _) = scene.ask(A, &request(&json!(1), "initialize", &json!({})));
-    let (of_b, _) = scene.ask(B, &request(&json!(1), "initialize", &json!({})));
-    assert_ne!(of_a, of_b);
-    assert_eq!(scene.ask(A, &json!({ "method": "notifications/initialized" })).0, of_a);
-    scene.work(of_a, &json!({ "method": "notifications/tools/list_changed" }));
-    assert_eq!(scene.last().0, A);
-    // Two workers may give their sessions the same name.
-    for (conn, worker) in [(A, of_a), (B, of_b)] {
-        let (_, asked) = scene.ask(conn, &request(&json!(2), "session/new", &json!({})));
-        scene.work(worker, &json!({ "id": asked["id"], "result": { "sessionId": "1" } }));
+fn pool_must_be_named_until_the_session_is_known() {
+    let mut fixture = BusFixture::new(vec![pool("p", 1), pool("q", 1)]);
+    fixture.send_from_client(A, &request(&json!(1), "m", &json!({ "sessionId": "s" })));
+    assert_eq!(fixture.error_code(), "no_worker");
+    assert!(
+        fixture.last_client_frame().1["error"]["message"].as_str().unwrap().contains("`p`, `q`")
+    );
+    let named = json!({ "id": 1, "method": "m", "agentId": "q", "params": { "sessionId": "s" } });
+    assert_eq!(fixture.relay(A, &named).0, fixture.spawned[1]);
+    assert_eq!(
+        fixture.relay(A, &request(&json!(2), "m", &json!({ "sessionId": "s" }))).0,
+        fixture.spawned[1]
+    );
+    fixture.send_from_client(A, &json!({ "id": 3, "method": "m", "pool": "r" }));
+    assert!(
+        fixture.last_client_frame().1["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("unknown pool `r`")
+    );
+}
+
+#[test]
+fn connection_affinity_binds_a_client_to_one_worker() {
+    let mut fixture = BusFixture::new(vec![PoolConfig {
+        affinity: SessionAffinity::Connection,
+        ..pool("mcp", 2)
+    }]);
+    let (worker_of_a, _) = fixture.relay(A, &request(&json!(1), "initialize", &json!({})));
+    let (worker_of_b, _) = fixture.relay(B, &request(&json!(1), "initialize", &json!({})));
+    assert_ne!(worker_of_a, worker_of_b);
+    assert_eq!(fixture.relay(A, &json!({ "method": "notifications/initialized" })).0, worker_of_a);
+    fixture.send_from_worker(worker_of_a, &json!({ "method": "notifications/tools/list_changed" }));
+    assert_eq!(fixture.last_client_frame().0, A);
+    // Two workers may use the same session id.
+    for (conn, worker) in [(A, worker_of_a), (B, worker_of_b)] {
+        let (_, relayed) = fixture.relay(conn, &request(&json!(2), "session/new", &json!({})));
+        fixture.send_from_worker(
+            worker,
+            &json!({ "id": relayed["id"], "result": { "sessionId": "1" } }),
+        );
     }
-    for (conn, worker) in [(A, of_a), (B, of_b)] {
-        scene.work(worker, &json!({ "method": "session/update", "params": { "sessionId": "1" } }));
-        assert_eq!(scene.last().0, conn);
+    for (conn, worker) in [(A, worker_of_a), (B, worker_of_b)] {
+        fixture.send_from_worker(
+            worker,
+            &json!({ "method": "session/update", "params": { "sessionId": "1" } }),
+        );
+        assert_eq!(fixture.last_client_frame().0, conn);
     }
 }
 
 #[test]
-fn a_session_name_that_another_worker_gave_is_refused() {
-    let mut scene = Scene::new(vec![pool("p", 2)]);
+fn session_id_that_another_worker_uses_is_refused() {
+    let mut fixture = BusFixture::new(vec![pool("p", 2)]);
     for conn in [A, B] {
-        let (worker, asked) = scene.ask(conn, &request(&json!(1), "session/new", &json!({})));
-        scene.work(worker, &json!({ "id": asked["id"], "result": { "sessionId": "1" } }));
+        let (worker, relayed) = fixture.relay(conn, &request(&json!(1), "session/new", &json!({})));
+        fixture.send_from_worker(
+            worker,
+            &json!({ "id": relayed["id"], "result": { "sessionId": "1" } }),
+        );
     }
-    assert_eq!(scene.told[0].1["result"]["sessionId"], "1");
-    assert_eq!((scene.last().0, scene.code()), (B, "internal".to_owned()));
+    assert_eq!(fixture.client_frames[0].1["result"]["sessionId"], "1");
+    assert_eq!((fixture.last_client_frame().0, fixture.error_code()), (B, "internal".to_owned()));
 }
 
 #[test]
-fn a_line_that_is_no_message_is_answered_and_the_next_one_is_heard() {
-    let mut scene = Scene::new(vec![pool("p", 1)]);
-    scene.feed(BusInput::ClientSentInvalidFrame { conn: A, fault: Fault::Parse });
-    assert_eq!(scene.last().1["error"]["code"], -32700);
-    scene.ask(A, &request(&json!(1), "m", &json!({})));
+fn invalid_line_gets_an_error_and_the_connection_stays_open() {
+    let mut fixture = BusFixture::new(vec![pool("p", 1)]);
+    fixture.feed(BusInput::ClientSentInvalidFrame { conn: A, fault: Fault::Parse });
+    assert_eq!(fixture.last_client_frame().1["error"]["code"], -32700);
+    fixture.relay(A, &request(&json!(1), "m", &json!({})));
 }

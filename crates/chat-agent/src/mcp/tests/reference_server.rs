@@ -3,7 +3,7 @@
 use super::*;
 use crate::tool::RequiredPermission;
 use agent_client_protocol::v1::schema::{EnvVariable, McpServerHttp, McpServerSse};
-use jackfield_test_support::everything::Everything;
+use jackfield_test_support::reference_mcp_server::ReferenceMcpServer;
 
 /// Returns the program that `scripts/install-agents.sh` installs.
 fn server_program() -> PathBuf {
@@ -63,7 +63,7 @@ async fn stdio_server_works() {
 async fn streamable_http_server_works() {
     let session = McpTestSession::new();
     let server =
-        Everything::start(&server_program(), "streamableHttp", session.context.env.clone());
+        ReferenceMcpServer::start(&server_program(), "streamableHttp", session.context.env.clone());
     let url = format!("http://127.0.0.1:{}/mcp", server.port);
     let servers = session.start([McpServer::Http(McpServerHttp::new("ev", url))], TEST_TIMEOUT);
     check_server(&servers).await;
@@ -76,7 +76,7 @@ async fn streamable_http_server_works() {
 #[tokio::test]
 async fn sse_server_works() {
     let session = McpTestSession::new();
-    let server = Everything::start(&server_program(), "sse", session.context.env.clone());
+    let server = ReferenceMcpServer::start(&server_program(), "sse", session.context.env.clone());
     let url = format!("http://127.0.0.1:{}/sse", server.port);
     let servers = session.start([McpServer::Sse(McpServerSse::new("ev", url))], TEST_TIMEOUT);
     check_server(&servers).await;

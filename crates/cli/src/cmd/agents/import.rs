@@ -1,10 +1,10 @@
-//! `jackfield agents import`: agents of an ACP registry as files of the user's.
+//! `jackfield agents import`: writes the agents of an ACP registry as agent files.
 
 use crate::{
-    app::Desk,
-    exit::Exit,
-    out::{DIM, count, paint},
-    report::Failure,
+    app::CommandContext,
+    exit::CliExitCode,
+    out::{DIM, format_count, paint},
+    report::CommandError,
 };
 use clap::Args;
 use jackfield_catalog::{AgentSpec, Catalog, import_registry};
@@ -17,53 +17,53 @@ use std::{
 
 /// Add the agents of an ACP registry file to the folder `agents`
 ///
-/// Each becomes a TOML file that you can change. What is there already is never overwritten, and
-/// agents that come with jackfield are left out.
+/// Each agent becomes a TOML file that you can edit. Existing files are not overwritten, and built-in
+/// agents are skipped.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield agents import registry.json")]
-pub(super) struct Import {
+pub(super) struct ImportAgentsCommand {
     /// A registry.json, or the agent.json of a single agent
     file: PathBuf,
 }
 
-impl Import {
-    pub(super) fn run(&self, desk: &Desk) -> Result<(), Failure> {
-        desk.dial.require_operator("agents import")?;
+impl ImportAgentsCommand {
+    pub(super) fn run(&self, context: &CommandContext) -> Result<(), CommandError> {
+        context.daemon.require_operator("agents import")?;
         let shown = self.file.display();
-        let unusable = |source: Box<dyn std::error::Error + Send + Sync>, hint: &str| {
+        let import_error = |source: Box<dyn std::error::Error + Send + Sync>, hint: &str| {
             let (what, hint) = (format!("cannot import `{shown}`"), hint.to_owned());
-            Failure::Local { what, source, exit: Exit::Usage, hint }
+            CommandError::Local { what, source, exit: CliExitCode::Usage, hint }
         };
         let text = fs::read_to_string(&self.file)
-            .map_err(|it| unusable(Box::new(it), "check the path"))?;
+            .map_err(|it| import_error(Box::new(it), "check the path"))?;
         let imported = import_registry(&text)
-            .map_err(|it| unusable(Box::new(it), "give the registry.json of an ACP registry"))?;
+            .map_err(|it| import_error(Box::new(it), "use the registry.json of an ACP registry"))?;
         for skipped in &imported.skipped {
-            desk.out.note(&paint(DIM, skipped.to_string()));
+            context.output.print_note(&paint(DIM, skipped.to_string()));
         }
-        let folder = desk.dial.paths().config.join("agents");
+        let folder = context.daemon.paths().config.join("agents");
         let failed =
-            |source| Failure::local(format!("cannot write `{}`", folder.display()), source);
+            |source| CommandError::local(format!("cannot write `{}`", folder.display()), source);
         private_files::create_dir(&folder).map_err(failed)?;
-        let ours = Catalog::builtin();
-        let mut kept = Vec::new();
+        let builtin = Catalog::builtin();
+        let mut existing = Vec::new();
         for spec in imported.specs {
-            if ours.get(&spec.id).is_some() {
-                let line = format!("`{}` was skipped: it comes with jackfield", spec.id);
-                desk.out.note(&paint(DIM, line));
-            } else if write(&folder, &spec).map_err(failed)? {
-                desk.out.line(&spec.id)?;
+            if builtin.get(&spec.id).is_some() {
+                let line = format!("skipped `{}`: it is a built-in agent", spec.id);
+                context.output.print_note(&paint(DIM, line));
+            } else if write_spec(&folder, &spec).map_err(failed)? {
+                context.output.print_line(&spec.id)?;
             } else {
-                kept.push(folder.join(format!("{}.toml", spec.id)));
+                existing.push(folder.join(format!("{}.toml", spec.id)));
             }
         }
-        if kept.is_empty() { Ok(()) } else { Err(exists(&kept)) }
+        if existing.is_empty() { Ok(()) } else { Err(existing_files_error(&existing)) }
     }
 }
 
-/// False if there is a file of that name.
-fn write(folder: &Path, spec: &AgentSpec) -> io::Result<bool> {
+/// Returns false if the file exists.
+fn write_spec(folder: &Path, spec: &AgentSpec) -> io::Result<bool> {
     let path = folder.join(format!("{}.toml", spec.id));
     match private_files::open_file(&path, OpenOptions::new().write(true).create_new(true)) {
         Ok(mut file) => file.write_all(spec.to_toml().as_bytes()).map(|()| true),
@@ -72,9 +72,9 @@ fn write(folder: &Path, spec: &AgentSpec) -> io::Result<bool> {
     }
 }
 
-fn exists(kept: &[PathBuf]) -> Failure {
-    let what = format!("{} of that name existed and stayed as before", count(kept.len(), "file"));
-    let names: Vec<String> = kept.iter().map(|it| it.display().to_string()).collect();
-    let hint = "remove a file to have it imported anew".to_owned();
-    Failure::Local { what, source: names.join(", ").into(), exit: Exit::Failed, hint }
+fn existing_files_error(existing: &[PathBuf]) -> CommandError {
+    let what = format!("{} not overwritten", format_count(existing.len(), "existing file"));
+    let names: Vec<String> = existing.iter().map(|it| it.display().to_string()).collect();
+    let hint = "remove a file to import its agent again".to_owned();
+    CommandError::Local { what, source: names.join(", ").into(), exit: CliExitCode::Failed, hint }
 }

@@ -1,23 +1,22 @@
-//! `jackfield agents`: which agents there are, which of them are on this machine, and what is wrong
-//! with the others.
+//! `jackfield agents`: lists the known agents, whether they are installed, and their problems.
 
+mod configured;
 mod import;
 mod list;
 mod show;
-mod survey;
 
-pub(crate) use survey::Survey;
+pub(crate) use configured::ConfiguredAgents;
 
-use crate::{app::Desk, env, out::Format, report::Failure};
+use crate::{app::CommandContext, env, out::OutputFormat, report::CommandError};
 use clap::{Args, Subcommand};
 use jackfield_agents::probe::AgentDiagnostic;
 use serde_json::{Value, json};
 
-/// List the agents that can be named with `--agent`, and where they are
+/// List the agents that `--agent` accepts, and where they are installed
 ///
-/// Nothing is started to make the list: version, login and models are those of the last `--probe`.
-/// Programs are looked for on PATH, then where version managers and installers put them;
-/// `JACKFIELD_PROGRAM_DIRS` replaces those folders. A TOML file in the folder `agents` beside
+/// The list starts no program: version, login and models are those of the last `--probe`. Programs
+/// are searched on PATH, then in the folders of version managers and installers;
+/// `JACKFIELD_PROGRAM_DIRS` replaces those folders. A TOML file in the folder `agents` next to
 /// config.toml adds an agent.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -25,31 +24,31 @@ use serde_json::{Value, json};
   $ jackfield agents --probe
   $ jackfield agents show codex
   $ jackfield agents --format json | jq -r '.agents[] | select(.state == \"found\").id'")]
-pub(crate) struct Agents {
+pub(crate) struct AgentsCommand {
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<AgentsSubcommand>,
 
-    /// Ask the programs for version, login and models; four seconds at most
-    #[arg(long, env = env::PROBE, hide_env_values = true, value_parser = env::flag())]
+    /// Query version, login and models from the programs; takes at most four seconds
+    #[arg(long, env = env::PROBE, hide_env_values = true, value_parser = env::flag_parser())]
     probe: bool,
 
-    /// How to print the list; `quiet` prints the names of those that are found
+    /// How to print the list; `quiet` prints the names of found agents
     #[arg(long, env = env::FORMAT, hide_env_values = true, value_enum, default_value_t)]
-    format: Format,
+    format: OutputFormat,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
-    Show(show::Show),
-    Import(import::Import),
+enum AgentsSubcommand {
+    Show(show::ShowAgentCommand),
+    Import(import::ImportAgentsCommand),
 }
 
-impl Agents {
-    pub(crate) fn run(self, desk: &Desk) -> Result<(), Failure> {
+impl AgentsCommand {
+    pub(crate) fn run(self, context: &CommandContext) -> Result<(), CommandError> {
         match self.command {
-            None => list::run(desk, self.probe, self.format),
-            Some(Command::Show(it)) => it.run(desk),
-            Some(Command::Import(it)) => it.run(desk),
+            None => list::list_agents(context, self.probe, self.format),
+            Some(AgentsSubcommand::Show(it)) => it.run(context),
+            Some(AgentsSubcommand::Import(it)) => it.run(context),
         }
     }
 }

@@ -1,163 +1,183 @@
-//! `jackfield agents show`: one agent, with everything that is known of it.
+//! `jackfield agents show`: shows the details of one agent.
 
 use super::{
-    Survey, diagnostics_json,
-    list::{path_json, starts},
+    ConfiguredAgents, diagnostics_json,
+    list::{path_json, start_command},
 };
 use crate::{
-    app::Desk,
+    app::CommandContext,
     env,
-    out::{ALERT, BRIGHT, DIM, DONE, Format, NAME, WARNING, document, paint},
-    report::Failure,
+    out::{ALERT, BRIGHT, DIM, DONE, NAME, OutputFormat, WARNING, paint, print_json_document},
+    report::CommandError,
 };
 use clap::Args;
 use jackfield_agents::probe::{AgentStatus, DiagnosticSeverity};
 use jackfield_catalog::{AgentSpec, LaunchVariant};
 use serde_json::{Value, json};
 
-/// Show one agent: its programs, how it is started, what it sees, what is wrong
+/// Show one agent: its programs, start commands, environment and problems
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield agents show codex
   $ jackfield agents show codex --probe
   $ jackfield agents show codex --format json | jq .agent.diagnostics")]
-pub(super) struct Show {
-    /// Its name in the catalogue
+pub(super) struct ShowAgentCommand {
+    /// The agent's name in the catalog
     name: String,
 
-    /// Ask the program for version, login and models first
-    #[arg(long, env = env::PROBE, hide_env_values = true, value_parser = env::flag())]
+    /// Query version, login and models from the program first
+    #[arg(long, env = env::PROBE, hide_env_values = true, value_parser = env::flag_parser())]
     probe: bool,
 
     /// How to print it; `quiet` prints the program's path
     #[arg(long, env = env::FORMAT, hide_env_values = true, value_enum, default_value_t)]
-    format: Format,
+    format: OutputFormat,
 }
 
-impl Show {
-    pub(super) fn run(&self, desk: &Desk) -> Result<(), Failure> {
-        let mut survey = Survey::new(desk)?;
-        let spec = survey.spec(&self.name)?.clone();
+impl ShowAgentCommand {
+    pub(super) fn run(&self, context: &CommandContext) -> Result<(), CommandError> {
+        let mut agents = ConfiguredAgents::new(context)?;
+        let spec = agents.find_spec(&self.name)?.clone();
         if self.probe {
-            survey.probe(desk, vec![spec.clone()], None)?;
+            agents.probe(context, vec![spec.clone()], None)?;
         }
-        let standing = survey.known.status(&spec);
+        let status = agents.survey.status(&spec);
         match self.format {
-            Format::Json => document(&desk.out, &json!({ "agent": to_json(&spec, &standing) })),
-            Format::Quiet => {
-                let path = standing.program.iter().map(|it| it.path.display().to_string());
-                path.into_iter().try_for_each(|it| desk.out.line(&it))
+            OutputFormat::Json => {
+                print_json_document(&context.output, &json!({ "agent": to_json(&spec, &status) }))
             }
-            Format::Text => print(desk, &spec, &standing),
+            OutputFormat::Quiet => {
+                let path = status.program.iter().map(|it| it.path.display().to_string());
+                path.into_iter().try_for_each(|it| context.output.print_line(&it))
+            }
+            OutputFormat::Text => print(context, &spec, &status),
         }
     }
 }
 
-fn print(desk: &Desk, spec: &AgentSpec, standing: &AgentStatus) -> Result<(), Failure> {
-    let program = standing.program.as_ref().map(|it| match it.origin.name() {
+fn print(
+    context: &CommandContext,
+    spec: &AgentSpec,
+    status: &AgentStatus,
+) -> Result<(), CommandError> {
+    let program = status.program.as_ref().map(|it| match it.origin.name() {
         "path" => it.path.display().to_string(),
-        via => format!("{} (by {via})", it.path.display()),
+        via => format!("{} (from {via})", it.path.display()),
     });
-    let login = match (&standing.login_variable, standing.is_probed) {
-        (Some(variable), _) => format!("ok, by {variable}"),
-        (None, true) => standing.login.name().to_owned(),
+    let login = match (&status.login_variable, status.is_probed) {
+        (Some(variable), _) => format!("ok, from {variable}"),
+        (None, true) => status.login.name().to_owned(),
         (None, false) => String::new(),
     };
     let fields = [
         ("agent", spec.id.clone()),
         ("name", spec.name.clone()),
         ("program", program.unwrap_or_else(|| "not found".to_owned())),
-        ("version", standing.version.clone().unwrap_or_default()),
+        ("version", status.version.clone().unwrap_or_default()),
         ("login", login),
-        ("models", models(standing)),
+        ("models", format_models(status)),
         ("reasoning", spec.reasoning.join(", ")),
         ("install", spec.install.clone().unwrap_or_default()),
         ("docs", spec.docs.clone().unwrap_or_default()),
         ("note", spec.note.clone().unwrap_or_default()),
     ];
     for (name, value) in fields.iter().filter(|it| !it.1.is_empty()) {
-        desk.out.line(&format!("{} {value}", paint(DIM, format!("{name:<10}"))))?;
+        context.output.print_line(&format!("{} {value}", paint(DIM, format!("{name:<10}"))))?;
     }
-    print_starts(desk, spec, standing)?;
-    print_sight(desk, spec)?;
-    heading(desk, "to know", spec.quirks.is_empty())?;
-    spec.quirks.iter().try_for_each(|it| desk.out.line(&format!("  {}", it.text)))?;
-    heading(desk, "problems", standing.diagnostics.is_empty())?;
-    for it in &standing.diagnostics {
+    print_starts(context, spec, status)?;
+    print_environment(context, spec)?;
+    print_heading(context, "notes", spec.quirks.is_empty())?;
+    spec.quirks.iter().try_for_each(|it| context.output.print_line(&format!("  {}", it.text)))?;
+    print_heading(context, "problems", status.diagnostics.is_empty())?;
+    for it in &status.diagnostics {
         let (style, word) = match it.severity {
             DiagnosticSeverity::Error => (ALERT, "error"),
             DiagnosticSeverity::Warning => (WARNING, "warning"),
             DiagnosticSeverity::Info => (DIM, "info"),
         };
-        desk.out.line(&format!("  {} {}", paint(style, format!("{word}:")), it.message))?;
-        desk.out.line(&format!("    {} {}", paint(NAME, "fix:"), it.fix))?;
+        context.output.print_line(&format!(
+            "  {} {}",
+            paint(style, format!("{word}:")),
+            it.message
+        ))?;
+        context.output.print_line(&format!("    {} {}", paint(NAME, "fix:"), it.fix))?;
     }
-    if !standing.is_probed && standing.program.is_some() {
-        desk.out.note("`--probe` asks the program for version, login and models");
+    if !status.is_probed && status.program.is_some() {
+        context.output.print_note("`--probe` queries version, login and models from the program");
     }
     Ok(())
 }
 
-fn heading(desk: &Desk, text: &str, empty: bool) -> Result<(), Failure> {
-    if empty { Ok(()) } else { desk.out.line(&paint(DIM, text)) }
+fn print_heading(context: &CommandContext, text: &str, is_empty: bool) -> Result<(), CommandError> {
+    if is_empty { Ok(()) } else { context.output.print_line(&paint(DIM, text)) }
 }
 
-fn models(standing: &AgentStatus) -> String {
+fn format_models(status: &AgentStatus) -> String {
     const SHOWN_MAX: usize = 6;
-    let ids: Vec<&str> = standing.models.models.iter().map(|it| it.id.as_str()).collect();
+    let ids: Vec<&str> = status.models.models.iter().map(|it| it.id.as_str()).collect();
     let more = ids.len().saturating_sub(SHOWN_MAX);
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
     let ids = ids[..ids.len().min(SHOWN_MAX)].join(", ");
-    let source = match standing.models.source.name() {
-        "fallback" => "our own list",
+    let source = match status.models.source.name() {
+        "fallback" => "the built-in list",
         source => source,
     };
     if ids.is_empty() { String::new() } else { format!("{ids}{more} (from {source})") }
 }
 
-/// Each way to start it, and which one is used.
-fn print_starts(desk: &Desk, spec: &AgentSpec, standing: &AgentStatus) -> Result<(), Failure> {
-    desk.out.line(&paint(DIM, "starts"))?;
+/// Prints each launch variant, and which one is used.
+fn print_starts(
+    context: &CommandContext,
+    spec: &AgentSpec,
+    status: &AgentStatus,
+) -> Result<(), CommandError> {
+    context.output.print_line(&paint(DIM, "starts"))?;
     for (index, variant) in spec.launch.iter().enumerate() {
-        let used = standing.chosen == Some(index);
-        let there = standing.variants[index].is_ok();
-        let verdict = match (used, there) {
+        let is_used = status.chosen == Some(index);
+        let is_installed = status.variants[index].is_ok();
+        let usage = match (is_used, is_installed) {
             (true, _) => paint(DONE, "used"),
-            (false, true) => "not used: an earlier one is there".to_owned(),
+            (false, true) => "not used: an earlier one is installed".to_owned(),
             (false, false) => {
-                format!("not used: `{}` is not there", variant.bins.join("` or `"))
+                format!("not used: `{}` is not installed", variant.bins.join("` or `"))
             }
         };
         let bin = variant.bins.first().map_or("", String::as_str);
         let command = [bin].into_iter().chain(variant.args.iter().map(String::as_str));
         let command = command.collect::<Vec<_>>().join(" ");
-        let how = match &variant.dialect {
-            None => "speaks ACP".to_owned(),
-            Some(dialect) => format!("through our adapter, dialect {dialect}"),
+        let protocol = match &variant.dialect {
+            None => "native ACP".to_owned(),
+            Some(dialect) => format!("adapter, dialect {dialect}"),
         };
-        desk.out.line(&format!("  {} ({how}; {verdict})", paint(BRIGHT, &command)))?;
+        context
+            .output
+            .print_line(&format!("  {} ({protocol}; {usage})", paint(BRIGHT, &command)))?;
         if !variant.modes.is_empty() {
-            desk.out.line(&format!("    modes: {}", modes(variant)))?;
+            context.output.print_line(&format!("    modes: {}", format_modes(variant)))?;
         }
-        if let Some(asking) = asking(variant) {
-            desk.out.line(&format!("    {asking}"))?;
+        if let Some(note) = permission_note(variant) {
+            context.output.print_line(&format!("    {note}"))?;
         }
     }
     Ok(())
 }
 
-/// Whether it asks before it acts, where that is not what one would expect.
-fn asking(variant: &LaunchVariant) -> Option<String> {
+/// A note about when the variant asks for permission, unless it always does.
+fn permission_note(variant: &LaunchVariant) -> Option<String> {
     if !variant.can_ask() {
-        return Some("never asks before it acts: rules cannot be enforced".to_owned());
+        return Some("never asks for permission: policy rules cannot be enforced".to_owned());
     }
     let set: Vec<String> =
         variant.ask_env.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    (!set.is_empty())
-        .then(|| format!("asks because it is started with {}; your own value wins", set.join(" ")))
+    (!set.is_empty()).then(|| {
+        format!(
+            "asks for permission because it is started with {}; your own value takes precedence",
+            set.join(" ")
+        )
+    })
 }
 
-fn modes(variant: &LaunchVariant) -> String {
+fn format_modes(variant: &LaunchVariant) -> String {
     let modes = variant.modes.iter().map(|it| {
         let asks = if it.asks { "asks" } else { "never asks" };
         format!("{} ({asks})", it.id)
@@ -165,25 +185,25 @@ fn modes(variant: &LaunchVariant) -> String {
     modes.collect::<Vec<_>>().join(", ")
 }
 
-/// Which variables it sees: names only.
-fn print_sight(desk: &Desk, spec: &AgentSpec) -> Result<(), Failure> {
+/// Prints the names of the variables that the agent gets.
+fn print_environment(context: &CommandContext, spec: &AgentSpec) -> Result<(), CommandError> {
     let set: Vec<String> = spec.env.set.iter().map(|(name, it)| format!("{name}={it}")).collect();
     let parts = [
-        ("sees", spec.env.pass.join(" ")),
-        ("never sees", spec.env.remove.join(" ")),
-        ("is given", set.join(" ")),
+        ("env", spec.env.pass.join(" ")),
+        ("env unset", spec.env.remove.join(" ")),
+        ("env set", set.join(" ")),
     ];
     for (name, value) in parts.iter().filter(|it| !it.1.is_empty()) {
-        desk.out.line(&format!("{} {value}", paint(DIM, format!("{name:<10}"))))?;
+        context.output.print_line(&format!("{} {value}", paint(DIM, format!("{name:<10}"))))?;
     }
     Ok(())
 }
 
-fn to_json(spec: &AgentSpec, standing: &AgentStatus) -> Value {
+fn to_json(spec: &AgentSpec, status: &AgentStatus) -> Value {
     let variants: Vec<Value> = spec
         .launch
         .iter()
-        .zip(&standing.variants)
+        .zip(&status.variants)
         .enumerate()
         .map(|(index, (variant, found))| {
             let modes: Vec<Value> = variant
@@ -195,18 +215,18 @@ fn to_json(spec: &AgentSpec, standing: &AgentStatus) -> Value {
                 "bins": variant.bins, "args": variant.args, "dialect": variant.dialect,
                 "program": path_json(found.as_ref().ok()), "modes": modes,
                 "canAsk": variant.can_ask(), "askEnv": variant.ask_env,
-                "used": standing.chosen == Some(index),
+                "used": status.chosen == Some(index),
             })
         })
         .collect();
     let quirks: Vec<&str> = spec.quirks.iter().map(|it| it.text.as_str()).collect();
     json!({
-        "id": spec.id, "name": spec.name, "program": path_json(standing.program.as_ref()),
-        "version": standing.version, "login": standing.login.name(), "loginBy": standing.login_variable,
-        "probed": standing.is_probed, "starts": starts(spec, standing), "variants": variants,
+        "id": spec.id, "name": spec.name, "program": path_json(status.program.as_ref()),
+        "version": status.version, "login": status.login.name(), "loginBy": status.login_variable,
+        "probed": status.is_probed, "starts": start_command(spec, status), "variants": variants,
         "env": { "pass": spec.env.pass, "remove": spec.env.remove, "set": spec.env.set },
-        "models": standing.models, "reasoning": spec.reasoning, "install": spec.install,
+        "models": status.models, "reasoning": spec.reasoning, "install": spec.install,
         "docs": spec.docs, "note": spec.note, "quirks": quirks,
-        "diagnostics": diagnostics_json(&standing.diagnostics),
+        "diagnostics": diagnostics_json(&status.diagnostics),
     })
 }

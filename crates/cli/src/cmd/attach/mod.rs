@@ -1,27 +1,29 @@
-//! `jackfield attach`: a session in the terminal, line by line. Typed lines are prompts, or answers
-//! to what the agent asks.
+//! `jackfield attach`: follows a session in the terminal. Typed lines are prompts, or answers to the agent's requests.
 
 mod view;
 
-use super::run::{Launch, prepare_to_wake};
+use super::run::{AgentLaunchArgs, prepare_agent_restart};
 use crate::{
-    app::Desk,
+    app::CommandContext,
     env,
-    hub::{AgentChoice, Conn, Heard, Row, event_of, find, is_answer, result_of, sessions},
-    out::Telling,
-    report::Failure,
+    hub::{
+        AgentChoice, ClientProtocol, ConnectionEvent, HubConnection, SessionRow, find_session,
+        is_response_to, list_sessions, parse_event, parse_response,
+    },
+    out::ConversationFormat,
+    report::CommandError,
 };
 use clap::Args;
 use jackfield_events::EventKind;
 use jackfield_protocol::acp::Method;
 use serde_json::json;
-use view::View;
+use view::AttachView;
 
-/// Follow a session live: type prompts, answer what the agent asks
+/// Follow a session live: type prompts, answer the agent's requests
 ///
-/// Lines you type are prompts. `/steer TEXT` stops the running turn and says that instead, `/cancel`
-/// stops it and withdraws what waits, `/detach` (or `/quit`, or Ctrl-D) leaves; the session goes on
-/// without you. With `--new`, or with a command after `--`, a session is opened first.
+/// Lines you type are prompts. `/steer TEXT` cancels the running turn and runs TEXT instead, `/cancel`
+/// cancels it and withdraws queued prompts, `/detach` (or `/quit`, or Ctrl-D) exits; the session
+/// continues without you. With `--new`, or with a command after `--`, a session is opened first.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield attach
@@ -30,96 +32,109 @@ use view::View;
   $ jackfield attach --new -- goose acp
   $ echo \"Go on\" | jackfield attach s-7f3
   $ jackfield attach s-7f3 --format events")]
-pub(crate) struct Attach {
-    /// An id, a unique prefix of one, or a title [default: the latest of the agent that is running]
+pub(crate) struct AttachCommand {
+    /// An id, a unique prefix of an id, or a title [default: the latest running session of the agent]
     session: Option<String>,
 
-    /// Open a session
-    #[arg(short, long, env = env::NEW, hide_env_values = true, value_parser = env::flag(), conflicts_with = "session")]
+    /// Open a new session
+    #[arg(short, long, env = env::NEW, hide_env_values = true, value_parser = env::flag_parser(), conflicts_with = "session")]
     new: bool,
 
     #[command(flatten)]
-    launch: Launch,
+    launch_args: AgentLaunchArgs,
 
-    /// Begin behind this event [default: with the last turn]
+    /// Start after this event [default: start with the last turn]
     #[arg(long, env = env::AFTER, hide_env_values = true, value_name = "SEQ")]
     after: Option<u64>,
 
-    /// Begin with the first event
-    #[arg(long, env = env::ALL, hide_env_values = true, value_parser = env::flag())]
+    /// Start with the first event
+    #[arg(long, env = env::ALL, hide_env_values = true, value_parser = env::flag_parser())]
     all: bool,
 
-    /// How to print what is said
+    /// How to print the conversation
     #[arg(long, env = env::FORMAT, hide_env_values = true, value_enum, default_value_t)]
-    format: Telling,
+    format: ConversationFormat,
 }
 
-impl Attach {
-    pub(crate) fn run(self, desk: &Desk) -> Result<(), Failure> {
-        let opens = self.new || (self.session.is_none() && self.launch.has_command());
-        let (mut conn, row) = if opens { self.open(desk)? } else { self.find(desk)? };
+impl AttachCommand {
+    pub(crate) fn run(self, context: &CommandContext) -> Result<(), CommandError> {
+        let opens_session = self.new || (self.session.is_none() && self.launch_args.has_command());
+        let (mut conn, row) =
+            if opens_session { self.open_session(context)? } else { self.find_session(context)? };
         let after = match (self.all, self.after) {
-            // What was said until now was heard.
-            _ if opens => u64::MAX,
+            // A new session has no earlier events to show.
+            _ if opens_session => u64::MAX,
             (true, _) => 0,
             (false, Some(after)) => after,
-            (false, None) => last_turn(desk, &row)?,
+            (false, None) => find_last_turn(context, &row)?,
         };
-        conn.heed_signals()?;
+        conn.watch_signals()?;
         let params = json!({ "sessionId": row.session_id, "after": after });
-        let attach = conn.ask(Method::ControlAttach.name(), &params)?;
-        View::new(conn, &desk.out, row, self.format).run(attach)
+        let attach_id = conn.send_request(Method::ControlAttach.name(), &params)?;
+        AttachView::new(conn, &context.output, row, self.format).run(attach_id)
     }
 
-    /// A new session, which stays when we leave.
-    fn open(&self, desk: &Desk) -> Result<(Conn, Row), Failure> {
-        let starting = self.launch.starting(desk, None)?;
-        let mut conn = self.tapped(Conn::new(desk.dial.open()?, &desk.out)?);
-        starting.hello(&mut conn, "attach", true)?;
-        let opened = starting.open(&mut conn, &[])?;
+    /// Opens a session, which stays open when the command exits.
+    fn open_session(
+        &self,
+        context: &CommandContext,
+    ) -> Result<(HubConnection, SessionRow), CommandError> {
+        let launch = self.launch_args.resolve(context, None)?;
+        let mut conn = self.with_frame_printing(HubConnection::new(
+            context.daemon.dial_or_start()?,
+            &context.output,
+        )?);
+        launch.start_agent(&mut conn, "attach", ClientProtocol::WithHubEvents)?;
+        let opened = launch.open_session(&mut conn, &[])?;
         let id = opened["sessionId"].as_str().unwrap_or_default();
-        let row = find(&sessions(&mut conn)?, id)?;
+        let row = find_session(&list_sessions(&mut conn)?, id)?;
         Ok((conn, row))
     }
 
-    /// One that is there. Should its agent have to be started again, it is as the caller would.
-    fn find(&self, desk: &Desk) -> Result<(Conn, Row), Failure> {
-        let choice = self.launch.choice(desk)?;
-        let mut conn = self.tapped(desk.dial.talk("attach")?);
-        let rows = sessions(&mut conn)?;
+    /// Finds an existing session. If its agent has to be restarted, it gets the caller's environment.
+    fn find_session(
+        &self,
+        context: &CommandContext,
+    ) -> Result<(HubConnection, SessionRow), CommandError> {
+        let choice = self.launch_args.choose_agent(context)?;
+        let mut conn = self.with_frame_printing(context.daemon.connect("attach")?);
+        let rows = list_sessions(&mut conn)?;
         let row = match (&self.session, &choice) {
-            (Some(named), _) => find(&rows, named)?,
+            (Some(named), _) => find_session(&rows, named)?,
             (None, choice) => {
                 let agent = choice.name();
-                let is_it = |it: &&Row| it.is_live() && agent.is_none_or(|name| it.agent == name);
+                let is_candidate =
+                    |it: &&SessionRow| it.is_live() && agent.is_none_or(|name| it.agent == name);
                 let agent = agent.map(str::to_owned);
-                rows.iter().find(is_it).ok_or(Failure::NothingLive { agent })?.clone()
+                rows.iter().find(is_candidate).ok_or(CommandError::NoLiveSession { agent })?.clone()
             }
         };
         match &choice {
             AgentChoice::Command { .. } => {
-                choice.connect(&mut conn, row.cwd.as_ref())?;
+                choice.send_to_hub(&mut conn, row.cwd.as_ref())?;
             }
-            AgentChoice::Named(_) | AgentChoice::Configured => prepare_to_wake(&mut conn, &row)?,
+            AgentChoice::Named(_) | AgentChoice::Configured => {
+                prepare_agent_restart(&mut conn, &row)?;
+            }
         }
         Ok((conn, row))
     }
 
-    fn tapped(&self, mut conn: Conn) -> Conn {
-        if self.format == Telling::Json {
-            conn.tap();
+    fn with_frame_printing(&self, mut conn: HubConnection) -> HubConnection {
+        if self.format == ConversationFormat::Json {
+            conn.start_printing_frames();
         }
         conn
     }
 }
 
-/// Behind which event the last turn begins: looked for from the end, in ever longer pieces.
-fn last_turn(desk: &Desk, row: &Row) -> Result<u64, Failure> {
-    const LOOKS: [u64; 3] = [256, 8_192, u64::MAX];
-    for look in LOOKS {
-        let from = row.events.saturating_sub(look);
-        let began = look_for_prompt(desk, row, from)?;
-        if let Some(seq) = began {
+/// The event before the last turn. Searches backwards in growing ranges.
+fn find_last_turn(context: &CommandContext, row: &SessionRow) -> Result<u64, CommandError> {
+    const RANGES: [u64; 3] = [256, 8_192, u64::MAX];
+    for range in RANGES {
+        let from = row.events.saturating_sub(range);
+        let prompt = find_last_prompt(context, row, from)?;
+        if let Some(seq) = prompt {
             return Ok(seq - 1);
         }
         if from == 0 {
@@ -129,27 +144,31 @@ fn last_turn(desk: &Desk, row: &Row) -> Result<u64, Failure> {
     Ok(0)
 }
 
-/// The last prompt behind an event. On a connection of its own: what is heard here is not shown.
-fn look_for_prompt(desk: &Desk, row: &Row, from: u64) -> Result<Option<u64>, Failure> {
-    let mut conn = desk.dial.talk("attach")?;
+/// The last prompt after an event. Uses its own connection, because these events are not printed.
+fn find_last_prompt(
+    context: &CommandContext,
+    row: &SessionRow,
+    from: u64,
+) -> Result<Option<u64>, CommandError> {
+    let mut conn = context.daemon.connect("attach")?;
     let params = json!({ "sessionId": row.session_id, "after": from, "observe": true });
-    let id = conn.ask(Method::ControlAttach.name(), &params)?;
+    let id = conn.send_request(Method::ControlAttach.name(), &params)?;
     let mut found = None;
     loop {
-        match conn.next(None)? {
-            Heard::Frame(frame) if is_answer(&frame, id) => {
-                result_of(&frame)?;
+        match conn.next_event(None)? {
+            ConnectionEvent::Frame(frame) if is_response_to(&frame, id) => {
+                parse_response(&frame)?;
                 return Ok(found);
             }
-            Heard::Frame(frame) if frame.is_method(Method::ControlTurn) => {
-                if let Some(event) = event_of(&frame)
+            ConnectionEvent::Frame(frame) if frame.is_method(Method::ControlTurn) => {
+                if let Some(event) = parse_event(&frame)
                     && event.body.kind() == EventKind::Prompted
                 {
                     found = event.seq.map(|it| it.0).filter(|it| 0 < *it).or(found);
                 }
             }
-            Heard::HubGone => {
-                return Err(Failure::HubGone { waited_for: "the last turn".into() });
+            ConnectionEvent::Closed => {
+                return Err(CommandError::ConnectionClosed { waited_for: "the last turn".into() });
             }
             _ => {}
         }

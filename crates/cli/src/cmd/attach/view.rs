@@ -1,11 +1,17 @@
-//! The session on the screen: what is said in it, and what is typed here.
+//! Prints an attached session and handles typed lines.
 
-use super::super::log::tell;
+use super::super::log::print_frame;
 use crate::{
-    ask::Ask,
-    hub::{Conn, Heard, Hearing, Row, event_of, is_answer, result_of},
-    out::{DIM, Out, Retold, Side, Telling, Transcript, paint},
-    report::Failure,
+    hub::{
+        ConnectionEvent, EventDecoder, HubConnection, SessionRow, is_response_to, parse_event,
+        parse_response,
+    },
+    out::{
+        CommandOutput, ConversationFormat, DIM, NoteDestination, TranscriptPrinter, ViewPrinter,
+        paint,
+    },
+    report::CommandError,
+    requests::PermissionRequest,
 };
 use jackfield_events::{EventBody, TurnOutcome, UserAsked};
 use jackfield_protocol::acp::Method;
@@ -16,148 +22,165 @@ use std::{
     io::{self, IsTerminal as _},
 };
 
-/// The session on the screen.
-pub(super) struct View {
-    conn: Conn,
-    out: Out,
-    row: Row,
-    format: Telling,
-    transcript: Transcript,
-    /// Where it is told in another vocabulary.
-    retold: Option<(Hearing, Retold)>,
-    /// Our prompts that have no answer yet.
-    prompts: BTreeSet<u64>,
-    /// Asks that wait for an answer; the first is on the screen.
-    open: VecDeque<Ask>,
-    turn: Turn,
-    /// The last turn's bad end is on the screen already.
-    told: bool,
-    /// Nothing more is typed: leave when our prompts are answered.
-    leaving: bool,
-    live: bool,
+/// An attached session.
+pub(super) struct AttachView {
+    conn: HubConnection,
+    output: CommandOutput,
+    row: SessionRow,
+    format: ConversationFormat,
+    transcript: TranscriptPrinter,
+    /// Prints the conversation as events or envelopes.
+    view_printer: Option<(EventDecoder, ViewPrinter)>,
+    /// The ids of this client's prompts that have no response yet.
+    pending_prompts: BTreeSet<u64>,
+    /// Requests that wait for the user; the first one is shown.
+    open_requests: VecDeque<PermissionRequest>,
+    turn: TurnState,
+    /// Whether the failure of the last turn was printed.
+    is_failure_printed: bool,
+    /// Stdin is closed: exit when all prompts are answered.
+    is_stdin_closed: bool,
+    /// Whether all earlier events were printed.
+    is_live: bool,
 }
 
-/// The turn that runs, ours or another client's.
+/// The state of the running turn, of this client or another one.
 #[derive(PartialEq, Eq)]
-enum Turn {
+enum TurnState {
     None,
     Running,
-    /// We asked it to stop.
-    Cancelled,
+    /// This client canceled it.
+    Canceled,
 }
 
-/// What to do next.
+/// Whether to continue after an input.
 #[derive(PartialEq, Eq)]
-enum Next {
-    Stay,
-    Leave,
+enum NextStep {
+    Continue,
+    Detach,
 }
 
-impl View {
-    pub(super) fn new(conn: Conn, out: &Out, row: Row, format: Telling) -> View {
-        let side = if format == Telling::Text { Side::Stderr } else { Side::Nowhere };
-        let retold = Retold::new(out, format, &row.session_id);
-        let works = matches!(row.state.as_str(), "working" | "asks");
-        View {
+/// Whether a prompt waits for the running turn or replaces it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum PromptKind {
+    Queue,
+    Steer,
+}
+
+impl AttachView {
+    pub(super) fn new(
+        conn: HubConnection,
+        output: &CommandOutput,
+        row: SessionRow,
+        format: ConversationFormat,
+    ) -> AttachView {
+        let notes = if format == ConversationFormat::Text {
+            NoteDestination::Stderr
+        } else {
+            NoteDestination::Nowhere
+        };
+        let view_printer = ViewPrinter::new(output, format, &row.session_id);
+        let is_working = matches!(row.state.as_str(), "working" | "asks");
+        AttachView {
             conn,
-            out: out.clone(),
+            output: output.clone(),
             row,
             format,
-            transcript: Transcript::new(out, side),
-            retold: retold.map(|it| (Hearing::default(), it)),
-            prompts: BTreeSet::new(),
-            open: VecDeque::new(),
-            turn: if works { Turn::Running } else { Turn::None },
-            told: false,
-            leaving: false,
-            live: false,
+            transcript: TranscriptPrinter::new(output, notes),
+            view_printer: view_printer.map(|it| (EventDecoder::default(), it)),
+            pending_prompts: BTreeSet::new(),
+            open_requests: VecDeque::new(),
+            turn: if is_working { TurnState::Running } else { TurnState::None },
+            is_failure_printed: false,
+            is_stdin_closed: false,
+            is_live: false,
         }
     }
 
-    /// Until somebody wants to leave; `attach` is the request that brings the past.
-    pub(super) fn run(mut self, attach: u64) -> Result<(), Failure> {
-        self.note(&format!(
-            "{} with {} in {}; /detach leaves, /cancel stops the turn",
+    /// Runs until the user detaches; `attach_id` is the request whose response follows the earlier events.
+    pub(super) fn run(mut self, attach_id: u64) -> Result<(), CommandError> {
+        self.print_note(&format!(
+            "{} with {} in {}; /detach exits, /cancel cancels the turn",
             self.row.session_id, self.row.agent, self.row.cwd
         ));
         loop {
-            let next = match self.conn.next(None)? {
-                Heard::Frame(frame) if is_answer(&frame, attach) => {
-                    result_of(&frame)?;
+            let next = match self.conn.next_event(None)? {
+                ConnectionEvent::Frame(frame) if is_response_to(&frame, attach_id) => {
+                    parse_response(&frame)?;
                     self.go_live()?
                 }
-                Heard::Frame(frame) => self.on_frame(&frame)?,
-                Heard::Typed(line) => self.on_typed(line?.trim())?,
-                Heard::TypedEnd => self.on_typed_end(),
-                Heard::Interrupt => self.on_interrupt()?,
-                Heard::TimedOut => Next::Stay,
-                Heard::HubGone => {
+                ConnectionEvent::Frame(frame) => self.on_frame(&frame)?,
+                ConnectionEvent::StdinLine(line) => self.on_stdin_line(line?.trim())?,
+                ConnectionEvent::StdinClosed => self.on_stdin_closed(),
+                ConnectionEvent::Interrupt => self.on_interrupt()?,
+                ConnectionEvent::TimedOut => NextStep::Continue,
+                ConnectionEvent::Closed => {
                     self.transcript.finish()?;
-                    let waited_for = "what is said next".to_owned();
-                    return Err(Failure::HubGone { waited_for });
+                    let waited_for = "new events".to_owned();
+                    return Err(CommandError::ConnectionClosed { waited_for });
                 }
             };
-            if next == Next::Leave {
+            if next == NextStep::Detach {
                 return self.transcript.finish();
             }
         }
     }
 
-    /// The past is on the screen: from now on typing counts.
-    fn go_live(&mut self) -> Result<Next, Failure> {
-        self.live = true;
+    /// Called when all earlier events were printed: starts to read typed lines.
+    fn go_live(&mut self) -> Result<NextStep, CommandError> {
+        self.is_live = true;
         self.transcript.finish()?;
         self.show_question();
-        self.conn.heed_typing()?;
-        Ok(Next::Stay)
+        self.conn.watch_stdin()?;
+        Ok(NextStep::Continue)
     }
 
-    fn on_frame(&mut self, frame: &Frame) -> Result<Next, Failure> {
+    fn on_frame(&mut self, frame: &Frame) -> Result<NextStep, CommandError> {
         match (frame.kind(), frame.known_method()) {
             (Kind::Request, _) => self.on_request(frame)?,
-            (Kind::Response, _) => return self.on_answer(frame),
+            (Kind::Response, _) => return self.on_response(frame),
             (Kind::Notification, Some(Method::CancelRequest)) => {
                 let request = frame.request_id().unwrap_or_default();
-                self.open.retain(|it| it.id != request);
+                self.open_requests.retain(|it| it.id != request);
                 self.show_question();
             }
             (Kind::Notification, _) => {
-                if let Some((hearing, retold)) = &mut self.retold
-                    && let Some(event) = hearing.event(frame)
+                if let Some((decoder, printer)) = &mut self.view_printer
+                    && let Some(event) = decoder.decode_frame(frame)
                 {
-                    retold.event(&event)?;
+                    printer.print_event(&event)?;
                 }
-                let event = event_of(frame);
-                // A permission request comes as a question of its own; a form does not.
+                let event = parse_event(frame);
+                // A permission request also arrives as a request, which is shown as a question; a form does not.
                 match event.as_ref().map(|it| &it.body) {
-                    Some(EventBody::Asked(asked)) if self.live && is_permission(asked) => {
-                        self.transcript.asked(asked);
+                    Some(EventBody::Asked(asked)) if self.is_live && is_permission(asked) => {
+                        self.transcript.store_request(asked);
                     }
-                    _ => tell(&mut self.transcript, frame)?,
+                    _ => print_frame(&mut self.transcript, frame)?,
                 }
                 if let Some(event) = event {
                     self.on_event(&event.body)?;
                 }
-                if self.turn == Turn::None {
+                if self.turn == TurnState::None {
                     self.transcript.finish()?;
                 }
             }
         }
-        Ok(Next::Stay)
+        Ok(NextStep::Continue)
     }
 
-    fn on_event(&mut self, body: &EventBody<Value>) -> Result<(), Failure> {
+    fn on_event(&mut self, body: &EventBody<Value>) -> Result<(), CommandError> {
         match body {
             EventBody::Prompted(_) => {
-                self.turn = Turn::Running;
-                self.told = false;
+                self.turn = TurnState::Running;
+                self.is_failure_printed = false;
             }
             EventBody::Ended(ended) => {
-                self.turn = Turn::None;
-                self.told = !matches!(ended.outcome, TurnOutcome::Stopped(_));
-                if self.format == Telling::Quiet && self.live {
-                    self.out.data(self.transcript.final_words())?;
-                    self.out.end_line()?;
+                self.turn = TurnState::None;
+                self.is_failure_printed = !matches!(ended.outcome, TurnOutcome::Stopped(_));
+                if self.format == ConversationFormat::Quiet && self.is_live {
+                    self.output.print_text(self.transcript.final_message())?;
+                    self.output.end_line()?;
                 }
             }
             _ => {}
@@ -165,13 +188,13 @@ impl View {
         Ok(())
     }
 
-    fn on_request(&mut self, frame: &Frame) -> Result<(), Failure> {
-        match Ask::parse(frame, &mut |call| self.transcript.tool(call)) {
-            None => self.conn.refuse(frame),
-            Some(ask) => {
+    fn on_request(&mut self, frame: &Frame) -> Result<(), CommandError> {
+        match PermissionRequest::parse(frame, &mut |call| self.transcript.find_tool(call)) {
+            None => self.conn.refuse_request(frame),
+            Some(request) => {
                 self.transcript.finish()?;
-                self.open.push_back(ask);
-                if self.open.len() == 1 {
+                self.open_requests.push_back(request);
+                if self.open_requests.len() == 1 {
                     self.show_question();
                 }
                 Ok(())
@@ -179,99 +202,103 @@ impl View {
         }
     }
 
-    /// The answer to a prompt of ours; how the turn went was told as an event, unless there was none.
-    fn on_answer(&mut self, frame: &Frame) -> Result<Next, Failure> {
+    /// Handles the response to a prompt. An error is printed unless an event has reported it.
+    fn on_response(&mut self, frame: &Frame) -> Result<NextStep, CommandError> {
         let id = frame.id().and_then(|it| it.parse().ok()).unwrap_or_default();
-        if !self.prompts.remove(&id) {
-            return Ok(Next::Stay);
+        if !self.pending_prompts.remove(&id) {
+            return Ok(NextStep::Continue);
         }
         self.transcript.finish()?;
-        if let Err(failure) = result_of(frame)
-            && !self.told
+        if let Err(error) = parse_response(frame)
+            && !self.is_failure_printed
         {
-            failure.report(&self.out);
+            error.print_report(&self.output);
         }
-        Ok(if self.leaving && self.prompts.is_empty() { Next::Leave } else { Next::Stay })
+        Ok(if self.is_stdin_closed && self.pending_prompts.is_empty() {
+            NextStep::Detach
+        } else {
+            NextStep::Continue
+        })
     }
 
-    fn on_typed(&mut self, line: &str) -> Result<Next, Failure> {
+    fn on_stdin_line(&mut self, line: &str) -> Result<NextStep, CommandError> {
         match line {
-            "/detach" | "/quit" => return Ok(Next::Leave),
-            "/cancel" => self.cancel()?,
-            "/steer" => self.note("say what instead: `/steer TEXT`"),
+            "/detach" | "/quit" => return Ok(NextStep::Detach),
+            "/cancel" => self.cancel_turn()?,
+            "/steer" => self.print_note("type the new prompt after `/steer`: `/steer TEXT`"),
             _ if line.starts_with("/steer ") => {
-                self.prompt(line["/steer ".len()..].trim_start(), true)?;
+                self.send_prompt(line["/steer ".len()..].trim_start(), PromptKind::Steer)?;
             }
             _ => {
-                if let Some(ask) = self.open.front() {
-                    let (answer, id) = (ask.typed(line), ask.id.clone());
+                if let Some(request) = self.open_requests.front() {
+                    let (answer, id) = (request.answer_for_input(line), request.id.clone());
                     if let Some(answer) = answer {
-                        self.open.pop_front();
-                        self.conn.answer(&id, &answer)?;
+                        self.open_requests.pop_front();
+                        self.conn.send_result(&id, &answer)?;
                     }
                     self.show_question();
                 } else if !line.is_empty() {
-                    self.prompt(line, false)?;
+                    self.send_prompt(line, PromptKind::Queue)?;
                 }
             }
         }
-        Ok(Next::Stay)
+        Ok(NextStep::Continue)
     }
 
-    fn prompt(&mut self, line: &str, steers: bool) -> Result<(), Failure> {
+    fn send_prompt(&mut self, line: &str, kind: PromptKind) -> Result<(), CommandError> {
         let blocks = json!([{ "type": "text", "text": line }]);
         let mut params = json!({ "sessionId": self.row.session_id, "prompt": blocks });
-        if steers {
+        if kind == PromptKind::Steer {
             params["_meta"] = json!({ "jackfield": { "steer": true } });
         }
-        let id = self.conn.ask(Method::SessionPrompt.name(), &params)?;
-        self.prompts.insert(id);
-        if steers && self.turn == Turn::Running {
-            self.turn = Turn::Cancelled;
-            // The hub settles the asks of a turn that it stops.
-            self.open.clear();
-            self.note("stopping the running turn");
-        } else if self.turn != Turn::None {
-            self.note("queued behind the running turn");
+        let id = self.conn.send_request(Method::SessionPrompt.name(), &params)?;
+        self.pending_prompts.insert(id);
+        if kind == PromptKind::Steer && self.turn == TurnState::Running {
+            self.turn = TurnState::Canceled;
+            // The hub answers the open requests of a turn that it cancels.
+            self.open_requests.clear();
+            self.print_note("canceling the running turn");
+        } else if self.turn != TurnState::None {
+            self.print_note("queued behind the running turn");
         }
         Ok(())
     }
 
-    fn on_typed_end(&mut self) -> Next {
-        self.leaving = true;
-        let waits = !self.prompts.is_empty() && !io::stdin().is_terminal();
-        if waits { Next::Stay } else { Next::Leave }
+    fn on_stdin_closed(&mut self) -> NextStep {
+        self.is_stdin_closed = true;
+        let has_pending = !self.pending_prompts.is_empty() && !io::stdin().is_terminal();
+        if has_pending { NextStep::Continue } else { NextStep::Detach }
     }
 
-    fn on_interrupt(&mut self) -> Result<Next, Failure> {
-        if self.turn != Turn::Running {
-            return Ok(Next::Leave);
+    fn on_interrupt(&mut self) -> Result<NextStep, CommandError> {
+        if self.turn != TurnState::Running {
+            return Ok(NextStep::Detach);
         }
-        self.out.alert(&format!(
-            "cancelling: waiting for {} to stop; Ctrl-C again leaves",
+        self.output.print_alert(&format!(
+            "canceling: waiting for {} to stop; press Ctrl-C again to exit",
             self.row.agent
         ));
-        self.cancel()?;
-        Ok(Next::Stay)
+        self.cancel_turn()?;
+        Ok(NextStep::Continue)
     }
 
-    fn cancel(&mut self) -> Result<(), Failure> {
-        if self.turn == Turn::Running {
-            self.turn = Turn::Cancelled;
+    fn cancel_turn(&mut self) -> Result<(), CommandError> {
+        if self.turn == TurnState::Running {
+            self.turn = TurnState::Canceled;
         }
         let params = json!({ "sessionId": self.row.session_id });
-        self.conn.notify(Method::SessionCancel.name(), &params)
+        self.conn.send_notification(Method::SessionCancel.name(), &params)
     }
 
-    fn note(&self, line: &str) {
-        if self.format == Telling::Text {
-            self.out.note(&paint(DIM, line));
+    fn print_note(&self, line: &str) {
+        if self.format == ConversationFormat::Text {
+            self.output.print_note(&paint(DIM, line));
         }
     }
 
     fn show_question(&mut self) {
-        if let (true, Some(ask)) = (self.live, self.open.front()) {
-            self.conn.show_question(&ask.question(&self.row.agent));
+        if let (true, Some(request)) = (self.is_live, self.open_requests.front()) {
+            self.conn.show_question(&request.format_question(&self.row.agent));
         }
     }
 }

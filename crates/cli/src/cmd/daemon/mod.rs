@@ -1,145 +1,144 @@
-//! `jackfield daemon`: the daemon in the background.
+//! `jackfield daemon`: controls the daemon in the background.
 
 mod stop;
 
 use crate::{
-    app::Desk,
+    app::CommandContext,
     env,
-    hub::{Conn, Until, Wait, storage_warning},
-    out::{DIM, Format, WARNING, document, paint},
-    report::Failure,
+    hub::{HubConnection, ResponseWait, WaitLimit, storage_warning},
+    out::{DIM, OutputFormat, WARNING, paint, print_json_document},
+    report::CommandError,
 };
 use clap::{Args, Subcommand};
 use jackfield_protocol::acp::Method;
 use serde_json::{Value, json};
 
-/// Start, stop and look at the daemon in the background
+/// Start, stop and inspect the daemon in the background
 ///
-/// Commands that need a daemon start one by themselves; it ends when it has had nothing to do for
-/// ten minutes.
+/// Commands that need the daemon start it. It exits when it has been idle for ten minutes.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield daemon start
   $ jackfield daemon status
   $ jackfield daemon restart
   $ jackfield daemon stop")]
-pub(crate) struct Daemon {
+pub(crate) struct DaemonCommand {
     #[command(subcommand)]
-    command: Command,
+    command: DaemonSubcommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
-    Start(Start),
-    Stop(Stop),
-    Restart(Restart),
-    Status(Status),
+enum DaemonSubcommand {
+    Start(StartDaemonCommand),
+    Stop(StopDaemonCommand),
+    Restart(RestartDaemonCommand),
+    Status(DaemonStatusCommand),
 }
 
-/// Start the daemon, unless it runs
+/// Start the daemon if it is not running
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield daemon start")]
-struct Start {}
+struct StartDaemonCommand {}
 
 /// Stop the daemon and every agent; sessions stay in the journal
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield daemon stop
   $ jackfield daemon stop --force")]
-struct Stop {
+struct StopDaemonCommand {
     #[command(flatten)]
-    how: StopArgs,
+    args: StopArgs,
 }
 
-/// Stop the daemon if one runs, and start it again
+/// Stop the daemon if it is running, and start it again
 ///
-/// Sessions are in the journal; turns that run are interrupted. The new daemon is started as by `daemon start`: it has the
-/// settings of config.toml and of the environment, not the flags of an earlier `jackfield serve`.
+/// Sessions stay in the journal; running turns are interrupted. The new daemon is started like with
+/// `daemon start`: it uses config.toml and the environment, not the flags of an earlier `jackfield
+/// serve`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield daemon restart
   $ jackfield daemon restart --force")]
-struct Restart {
+struct RestartDaemonCommand {
     #[command(flatten)]
-    how: StopArgs,
+    args: StopArgs,
 }
 
 #[derive(Debug, Clone, Copy, Args)]
 struct StopArgs {
-    /// End a daemon that does not answer, too: SIGTERM, then SIGKILL
+    /// Kill the daemon if it does not answer: SIGTERM, then SIGKILL
     ///
-    /// Turns that run are interrupted, and each agent is ended by its guard. What was acknowledged is in
-    /// the journal.
-    #[arg(long, env = env::FORCE, hide_env_values = true, value_parser = env::flag())]
+    /// Running turns are interrupted, and the guards kill their agents. Acknowledged events are in the
+    /// journal.
+    #[arg(long, env = env::FORCE, hide_env_values = true, value_parser = env::flag_parser())]
     force: bool,
 }
 
-/// Show whether the daemon runs, and what it has to do
+/// Show whether the daemon is running, and its load
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield daemon status
   $ jackfield daemon status --format json | jq .pid")]
-struct Status {
+struct DaemonStatusCommand {
     /// How to print it
     #[arg(long, env = env::FORMAT, hide_env_values = true, value_enum, default_value_t)]
-    format: Format,
+    format: OutputFormat,
 }
 
-impl Daemon {
-    pub(crate) fn run(self, desk: &Desk) -> Result<(), Failure> {
+impl DaemonCommand {
+    pub(crate) fn run(self, context: &CommandContext) -> Result<(), CommandError> {
         match self.command {
-            Command::Start(_) => start(desk),
-            Command::Stop(it) => stop::stop(desk, it.how.force),
-            Command::Restart(it) => it.run(desk),
-            Command::Status(it) => it.run(desk),
+            DaemonSubcommand::Start(_) => start_daemon(context),
+            DaemonSubcommand::Stop(it) => stop::stop_daemon(context, it.args.force),
+            DaemonSubcommand::Restart(it) => it.run(context),
+            DaemonSubcommand::Status(it) => it.run(context),
         }
     }
 }
 
-impl Restart {
-    fn run(&self, desk: &Desk) -> Result<(), Failure> {
-        if desk.dial.is_named() {
-            return Err(Failure::usage(
-                "`daemon restart` starts the daemon of this user, and `--socket` names another one",
+impl RestartDaemonCommand {
+    fn run(&self, context: &CommandContext) -> Result<(), CommandError> {
+        if context.daemon.has_explicit_address() {
+            return Err(CommandError::usage(
+                "`daemon restart` cannot be combined with `--socket`: it restarts the daemon of this user",
                 "leave out `--socket`",
             ));
         }
-        stop::stop(desk, self.how.force)?;
-        start(desk)
+        stop::stop_daemon(context, self.args.force)?;
+        start_daemon(context)
     }
 }
 
-fn start(desk: &Desk) -> Result<(), Failure> {
-    let already = desk.dial.running()?.is_some();
-    let conn = desk.dial.talk("daemon")?;
-    let pid = desk.dial.pid_of(&conn).map(|it| format!(", pid {it}")).unwrap_or_default();
-    let what = if already { "already runs" } else { "started" };
-    desk.out.note(&format!("the daemon {what}{pid}"));
+fn start_daemon(context: &CommandContext) -> Result<(), CommandError> {
+    let was_running = context.daemon.dial_if_running()?.is_some();
+    let conn = context.daemon.connect("daemon")?;
+    let pid = context.daemon.daemon_pid(&conn).map(|it| format!(", pid {it}")).unwrap_or_default();
+    let state = if was_running { "is already running" } else { "started" };
+    context.output.print_note(&format!("the daemon {state}{pid}"));
     Ok(())
 }
 
-/// What the daemon says of itself.
-pub(super) fn status(conn: &mut Conn) -> Result<Value, Failure> {
-    let wait = Wait { what: "the daemon's status", until: Until::Hub };
-    conn.call(Method::ControlStatus.name(), &json!({}), wait)
+/// Requests the status of the daemon.
+pub(super) fn request_status(conn: &mut HubConnection) -> Result<Value, CommandError> {
+    let wait = ResponseWait { waited_for: "the daemon's status", limit: WaitLimit::Hub };
+    conn.call_method(Method::ControlStatus.name(), &json!({}), wait)
 }
 
-impl Status {
-    fn run(&self, desk: &Desk) -> Result<(), Failure> {
-        let Some(mut conn) = desk.dial.talk_if_running("daemon")? else {
-            let hint =
-                "`jackfield daemon start` starts one; commands that need one do so themselves";
-            return Err(Failure::NoDaemon { hint });
+impl DaemonStatusCommand {
+    fn run(&self, context: &CommandContext) -> Result<(), CommandError> {
+        let Some(mut conn) = context.daemon.connect_if_running("daemon")? else {
+            let hint = "`jackfield daemon start` starts it; commands that need it do so, too";
+            return Err(CommandError::NoDaemon { hint });
         };
-        let mut status = status(&mut conn)?;
-        let address = conn.peer_address().unwrap_or_else(|| desk.dial.address());
+        let mut status = request_status(&mut conn)?;
+        let address = conn.peer_address().unwrap_or_else(|| context.daemon.address());
         status["address"] = json!(address.to_string());
-        status["pid"] = json!(desk.dial.pid_of(&conn));
+        status["pid"] = json!(context.daemon.daemon_pid(&conn));
         match self.format {
-            Format::Json => return document(&desk.out, &status),
-            Format::Quiet => return Ok(()),
-            Format::Text => {}
+            OutputFormat::Json => return print_json_document(&context.output, &status),
+            OutputFormat::Quiet => return Ok(()),
+            OutputFormat::Text => {}
         }
         for name in ["version", "pid", "address", "sessions", "agents", "clients"] {
             let value = match &status[name] {
@@ -147,13 +146,13 @@ impl Status {
                 Value::Null => continue,
                 other => other.to_string(),
             };
-            desk.out.line(&format!("{} {value}", paint(DIM, format!("{name:<9}"))))?;
+            context.output.print_line(&format!("{} {value}", paint(DIM, format!("{name:<9}"))))?;
         }
         if status["stopping"] == true {
-            desk.out.line(&paint(WARNING, "it is stopping"))?;
+            context.output.print_line(&paint(WARNING, "the daemon is stopping"))?;
         }
         if let Some(warning) = storage_warning(&status["storage"]) {
-            desk.out.line(&paint(WARNING, warning))?;
+            context.output.print_line(&paint(WARNING, warning))?;
         }
         Ok(())
     }

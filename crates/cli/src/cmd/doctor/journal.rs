@@ -1,10 +1,10 @@
-//! The journal: whether it can be written, whether the daemon has the file open that is there, and whether
-//! everything in it is as it was written.
+//! Checks the journal: whether it can be written, whether the daemon uses the file at its path, and whether its records
+//! are intact.
 
-use super::Check;
+use super::HealthCheck;
 use crate::{
     hub::{lost_records_warning, storage_warning},
-    out::{count, events_between},
+    out::{format_count, format_event_range},
 };
 use jackfield_journal::{DamagedEvents, DurabilityLevel, Journal, JournalInspection, OpenError};
 use jackfield_protocol::chain;
@@ -20,78 +20,84 @@ use std::{
 
 const NAME: &str = "journal";
 const MIB: u64 = 1024 * 1024;
-/// With less a session may fill the disk within minutes.
+/// With less free space, a session may fill the disk within minutes.
 const FREE_BYTES_MIN: u64 = 64 * MIB;
-/// How long records are read and compared with their checksums.
+/// How long the records are compared with their checksums.
 const INSPECTION_MAX: Duration = Duration::from_secs(3);
 
-/// The daemon that runs, as far as it concerns the journal.
+/// The status and the pid of the running daemon.
 pub(super) struct RunningDaemon<'a> {
     pub(super) status: &'a Value,
     pub(super) pid: Option<i32>,
 }
 
-/// The first thing that is wrong, or what was found.
+/// The first problem, or a summary.
 pub(super) fn check_journal(
     path: &Path,
     daemon: Option<&RunningDaemon<'_>>,
     is_running: bool,
-) -> Check {
+) -> HealthCheck {
     if is_running && daemon.is_none() {
-        // It may have stopped in the middle of a write: what is found then proves nothing.
+        // The daemon may be in the middle of a write, so a check would prove nothing.
         let path = path.display();
-        return Check::good(NAME, format!("{path} is in use by a daemon, and was not opened"));
+        return HealthCheck::passed(
+            NAME,
+            format!("{path} is in use by a daemon and was not checked"),
+        );
     }
     let found = check_daemon_storage(daemon)
         .and_then(|()| check_identity(path, daemon))
         .and_then(|()| check_disk(path))
         .and_then(|()| check_content(path));
     match found {
-        Ok(found) => Check::good(NAME, found),
+        Ok(found) => HealthCheck::passed(NAME, found),
         Err(check) => check,
     }
 }
 
-/// What the daemon has met while it wrote.
-fn check_daemon_storage(daemon: Option<&RunningDaemon<'_>>) -> Result<(), Check> {
+/// Whether the daemon reports a storage problem.
+fn check_daemon_storage(daemon: Option<&RunningDaemon<'_>>) -> Result<(), HealthCheck> {
     let Some(storage) = daemon.map(|it| &it.status["storage"]) else { return Ok(()) };
     if storage["ok"] == false {
         let error = storage["error"].as_str().unwrap_or_default();
         let found = format!("{}: {error}", storage["problem"].as_str().unwrap_or_default());
-        return Err(Check::bad(NAME, found, storage["wayOut"].as_str().unwrap_or_default()));
+        return Err(HealthCheck::failed(
+            NAME,
+            found,
+            storage["wayOut"].as_str().unwrap_or_default(),
+        ));
     }
     match storage_warning(storage) {
-        Some(lost) => Err(lost_records(lost)),
+        Some(warning) => Err(lost_records_check(warning)),
         None => Ok(()),
     }
 }
 
-/// Whether the file at the path is the one that the daemon has open.
-fn check_identity(path: &Path, daemon: Option<&RunningDaemon<'_>>) -> Result<(), Check> {
+/// Whether the daemon has the file at the path open.
+fn check_identity(path: &Path, daemon: Option<&RunningDaemon<'_>>) -> Result<(), HealthCheck> {
     let Some(pid) = daemon.and_then(|it| it.pid) else { return Ok(()) };
-    let there = fs::metadata(path).ok().map(|it| (it.dev(), it.ino()));
+    let file_id = fs::metadata(path).ok().map(|it| (it.dev(), it.ino()));
     let (mut uses_journal, mut open_files) = (false, BTreeSet::new());
-    // Not readable: the daemon is of another user, or there is no /proc.
+    // The directory is not readable if the daemon belongs to another user or if there is no /proc.
     for file in fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten() {
-        // `…/journal.db-wal`, and `…/journal.db (deleted)` too.
+        // Also matches `…/journal.db-wal` and `…/journal.db (deleted)`.
         let name = fs::read_link(file.path()).unwrap_or_default();
         uses_journal |= name.as_os_str().as_bytes().starts_with(path.as_os_str().as_bytes());
         if let Ok(meta) = fs::metadata(file.path()) {
             open_files.insert((meta.dev(), meta.ino()));
         }
     }
-    if !uses_journal || there.is_some_and(|it| open_files.contains(&it)) {
+    if !uses_journal || file_id.is_some_and(|it| open_files.contains(&it)) {
         return Ok(());
     }
-    let what = if there.is_some() { "replaced" } else { "removed" };
-    let found = format!("{} was {what} while the daemon (pid {pid}) has it open", path.display());
-    let fix =
-        "put the file back where it was; if it is lost, restart the daemon: jackfield daemon stop";
-    Err(Check::bad(NAME, found, fix))
+    let action = if file_id.is_some() { "replaced" } else { "removed" };
+    let found = format!("{} was {action} while the daemon (pid {pid}) had it open", path.display());
+    let fix = "put the file back; if it is lost, restart the daemon: jackfield daemon restart";
+    Err(HealthCheck::failed(NAME, found, fix))
 }
 
-/// Whether something can be written there, and how much.
-fn check_disk(path: &Path) -> Result<(), Check> {
+/// Whether the directory is writable and has free space.
+fn check_disk(path: &Path) -> Result<(), HealthCheck> {
     let Some(dir) = path.parent().filter(|it| it.exists()) else { return Ok(()) };
     let shown = dir.display();
     let files = [dir, path];
@@ -99,79 +105,82 @@ fn check_disk(path: &Path) -> Result<(), Check> {
         match access(file, Access::READ_OK | Access::WRITE_OK) {
             Ok(()) => {}
             Err(rustix::io::Errno::ROFS) => {
-                let found = format!("the disk of {shown} is read-only");
-                let fix = "make it writable: `mount -o remount,rw` after a look at the kernel's log for errors of the disk";
-                return Err(Check::bad(NAME, found, fix));
+                let found = format!("the file system of {shown} is read-only");
+                let fix = "check the kernel's log for disk errors, then make it writable: mount -o remount,rw";
+                return Err(HealthCheck::failed(NAME, found, fix));
             }
             Err(error) => {
                 let found = format!("{} cannot be read and written: {error}", file.display());
-                let fix = format!("make it yours: chown {} {}", user(), file.display());
-                return Err(Check::bad(NAME, found, fix));
+                let fix = format!("change the owner: chown {} {}", user_id(), file.display());
+                return Err(HealthCheck::failed(NAME, found, fix));
             }
         }
     }
     let free = statvfs(dir).map_or(u64::MAX, |it| it.f_bavail.saturating_mul(it.f_frsize));
     if free < FREE_BYTES_MIN {
-        let found = format!("only {} MiB are free on the disk of {shown}", free / MIB);
-        let fix = "free space there; without any, prompts are refused";
-        return Err(Check::bad(NAME, found, fix));
+        let found = format!("only {} MiB are free on the file system of {shown}", free / MIB);
+        let fix = "free some space: prompts are refused when none is left";
+        return Err(HealthCheck::failed(NAME, found, fix));
     }
     Ok(())
 }
 
-fn user() -> u32 {
+fn user_id() -> u32 {
     rustix::process::getuid().as_raw()
 }
 
-/// Whether it opens, and every record is as it was written.
-fn check_content(path: &Path) -> Result<String, Check> {
+/// Whether the journal opens and its records are intact.
+fn check_content(path: &Path) -> Result<String, HealthCheck> {
     let shown = path.display();
     let Ok(meta) = fs::metadata(path) else {
-        return Ok(format!("{shown} is made when it is needed"));
+        return Ok(format!("{shown} is created on first use"));
     };
     let journal =
-        Journal::open(path, DurabilityLevel::Process).map_err(|it| not_opened(path, &it))?;
+        Journal::open(path, DurabilityLevel::Process).map_err(|it| open_failure(path, &it))?;
     let inspection = journal.inspect_events(Instant::now() + INSPECTION_MAX);
-    let inspection = inspection.map_err(|it| put_aside(path, chain(&it)))?;
+    let inspection = inspection.map_err(|it| unusable_check(path, chain(&it)))?;
     if let Some(first) = inspection.damaged.first() {
-        return Err(damaged(&inspection, first));
+        return Err(damage_check(&inspection, first));
     }
     if let Some(lost) = journal.lost_records() {
-        return Err(lost_records(lost_records_warning(lost.count)));
+        return Err(lost_records_check(lost_records_warning(lost.count)));
     }
     let size = format!("{shown}, {} MiB", meta.len().div_ceil(MIB));
-    let sessions = count(inspection.streams, "session");
-    let events = count(usize::try_from(inspection.events).unwrap_or(usize::MAX), "event");
-    let rest = if inspection.is_complete { "" } else { "; there was no time for the rest" };
+    let sessions = format_count(inspection.streams, "session");
+    let events = format_count(usize::try_from(inspection.events).unwrap_or(usize::MAX), "event");
+    let rest =
+        if inspection.is_complete { "" } else { "; the rest was skipped after the time limit" };
     Ok(format!("{size}, {sessions}, {events} checked{rest}"))
 }
 
-fn not_opened(path: &Path, error: &OpenError) -> Check {
+fn open_failure(path: &Path, error: &OpenError) -> HealthCheck {
     match error {
-        OpenError::TooNew { .. } => Check::bad(NAME, error.to_string(), "install that version"),
-        _ => put_aside(path, chain(error)),
+        OpenError::TooNew { .. } => {
+            HealthCheck::failed(NAME, error.to_string(), "install that version")
+        }
+        _ => unusable_check(path, chain(error)),
     }
 }
 
-fn put_aside(path: &Path, why: String) -> Check {
+fn unusable_check(path: &Path, why: String) -> HealthCheck {
     let path = path.display();
-    Check::bad(NAME, why, format!("keep a copy, then put it aside: mv {path} {path}.bad"))
+    HealthCheck::failed(NAME, why, format!("keep a copy, then move it away: mv {path} {path}.bad"))
 }
 
-fn damaged(inspection: &JournalInspection, first: &DamagedEvents) -> Check {
+fn damage_check(inspection: &JournalInspection, first: &DamagedEvents) -> HealthCheck {
     let DamagedEvents { stream, first, last, damage } = first;
-    let events = events_between(*first, *last);
+    let events = format_event_range(*first, *last);
     let more = match inspection.damaged.len() {
         1 => String::new(),
         more => format!(" (and {} more places)", more - 1),
     };
     let found = format!("{events} of {stream} cannot be read: {damage}{more}");
     let fix = format!("save the rest: jackfield sessions export {stream} --skip-damaged -o FILE");
-    Check::bad(NAME, found, fix)
+    HealthCheck::failed(NAME, found, fix)
 }
 
-fn lost_records(warning: String) -> Check {
-    let fix = "put back `journal.db-wal` if there is a copy of it, with the daemon stopped; the next event that is \
-               written ends this warning";
-    Check::bad(NAME, warning, fix)
+fn lost_records_check(warning: String) -> HealthCheck {
+    let fix = "if you have a copy of `journal.db-wal`, stop the daemon and put it back; the next written event \
+               ends this warning";
+    HealthCheck::failed(NAME, warning, fix)
 }

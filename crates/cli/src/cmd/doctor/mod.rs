@@ -1,14 +1,14 @@
-//! `jackfield doctor`: what is wrong here, and the command that fixes it.
+//! `jackfield doctor`: checks the installation and shows how to fix problems.
 
 mod journal;
 
-use super::daemon::status;
+use super::daemon::request_status;
 use crate::{
-    app::Desk,
+    app::CommandContext,
     env,
-    hub::settings,
-    out::{ALERT, DONE, Format, NAME, count, document, paint},
-    report::Failure,
+    hub::load_settings,
+    out::{ALERT, DONE, NAME, OutputFormat, format_count, paint, print_json_document},
+    report::CommandError,
 };
 use clap::Args;
 use jackfield_agents::find::{ProgramLocations, choose_variant, find_program};
@@ -21,197 +21,213 @@ use std::{
     path::Path,
 };
 
-/// Check this installation: what is wrong, and how to fix it
+/// Check this installation and show how to fix problems
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield doctor
   $ jackfield doctor --format json | jq '.checks[] | select(.ok | not)'")]
-pub(crate) struct Doctor {
+pub(crate) struct DoctorCommand {
     /// How to print the checks
     #[arg(long, env = env::FORMAT, hide_env_values = true, value_enum, default_value_t)]
-    format: Format,
+    format: OutputFormat,
 }
 
-/// One thing that was looked at.
-struct Check {
+/// The result of one check.
+struct HealthCheck {
     name: &'static str,
     found: String,
-    /// What to do if it is wrong.
+    /// How to fix it, if the check failed.
     fix: Option<String>,
 }
 
-impl Check {
-    fn good(name: &'static str, found: impl Into<String>) -> Check {
-        Check { name, found: found.into(), fix: None }
+impl HealthCheck {
+    fn passed(name: &'static str, found: impl Into<String>) -> HealthCheck {
+        HealthCheck { name, found: found.into(), fix: None }
     }
 
-    fn bad(name: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Check {
-        Check { name, found: found.into(), fix: Some(fix.into()) }
+    fn failed(name: &'static str, found: impl Into<String>, fix: impl Into<String>) -> HealthCheck {
+        HealthCheck { name, found: found.into(), fix: Some(fix.into()) }
     }
 }
 
-impl Doctor {
-    pub(crate) fn run(self, desk: &Desk) -> Result<(), Failure> {
-        let paths = desk.dial.paths();
-        let settings = settings(paths);
-        let (daemon, asked) = check_daemon(desk);
-        let running = asked.as_ref().map(|(status, pid)| RunningDaemon { status, pid: *pid });
-        let runs = desk.dial.is_running();
+impl DoctorCommand {
+    pub(crate) fn run(self, context: &CommandContext) -> Result<(), CommandError> {
+        let paths = context.daemon.paths();
+        let settings = load_settings(paths);
+        let (daemon, daemon_status) = check_daemon(context);
+        let running =
+            daemon_status.as_ref().map(|(status, pid)| RunningDaemon { status, pid: *pid });
+        let is_running = context.daemon.is_running();
         let checks = [
             check_config(paths, &settings),
             check_directory("state", &paths.state),
             check_directory("runtime", &paths.runtime),
             daemon,
-            check_journal(&paths.journal(), running.as_ref(), runs),
-            check_ledger(&paths.ledger(), runs),
+            check_journal(&paths.journal(), running.as_ref(), is_running),
+            check_ledger(&paths.ledger(), is_running),
             check_agents(paths, settings.as_ref().ok()),
         ];
         let problems = checks.iter().filter(|it| it.fix.is_some()).count();
         match self.format {
-            Format::Json => document(&desk.out, &json!({ "checks": checks.map(to_json) }))?,
-            Format::Text => checks.iter().try_for_each(|it| print(desk, it))?,
-            Format::Quiet => {
-                checks.iter().filter(|it| it.fix.is_some()).try_for_each(|it| print(desk, it))?;
+            OutputFormat::Json => {
+                print_json_document(&context.output, &json!({ "checks": checks.map(to_json) }))?;
+            }
+            OutputFormat::Text => checks.iter().try_for_each(|it| print_check(context, it))?,
+            OutputFormat::Quiet => {
+                checks
+                    .iter()
+                    .filter(|it| it.fix.is_some())
+                    .try_for_each(|it| print_check(context, it))?;
             }
         }
-        if problems == 0 { Ok(()) } else { Err(Failure::Unhealthy { problems }) }
+        if problems == 0 { Ok(()) } else { Err(CommandError::ChecksFailed { problems }) }
     }
 }
 
-fn to_json(check: Check) -> Value {
-    let Check { name, found, fix } = check;
+fn to_json(check: HealthCheck) -> Value {
+    let HealthCheck { name, found, fix } = check;
     json!({ "name": name, "ok": fix.is_none(), "found": found, "fix": fix })
 }
 
-fn print(desk: &Desk, check: &Check) -> Result<(), Failure> {
-    let verdict = match check.fix {
+fn print_check(context: &CommandContext, check: &HealthCheck) -> Result<(), CommandError> {
+    let result = match check.fix {
         None => paint(DONE, "ok   "),
-        Some(_) => paint(ALERT, "wrong"),
+        Some(_) => paint(ALERT, "error"),
     };
-    desk.out.line(&format!("{verdict} {:<8} {}", check.name, check.found))?;
-    check
-        .fix
-        .iter()
-        .try_for_each(|it| desk.out.line(&format!("{:14} {} {it}", "", paint(NAME, "fix:"))))
+    context.output.print_line(&format!("{result} {:<8} {}", check.name, check.found))?;
+    check.fix.iter().try_for_each(|it| {
+        context.output.print_line(&format!("{:14} {} {it}", "", paint(NAME, "fix:")))
+    })
 }
 
-fn check_config(paths: &Paths, settings: &Result<Settings, Failure>) -> Check {
+fn check_config(paths: &Paths, settings: &Result<Settings, CommandError>) -> HealthCheck {
     let file = paths.config_file();
     match settings {
-        Err(failure) => {
-            let reason = std::error::Error::source(failure).map(ToString::to_string);
+        Err(error) => {
+            let reason = std::error::Error::source(error).map(ToString::to_string);
             let reason =
-                reason.unwrap_or_else(|| failure.to_string()).replace('\n', "\n               ");
-            Check::bad("config", reason, format!("correct `{}`", file.display()))
+                reason.unwrap_or_else(|| error.to_string()).replace('\n', "\n               ");
+            HealthCheck::failed("config", reason, format!("correct `{}`", file.display()))
         }
-        Ok(_) if !file.exists() => {
-            Check::good("config", format!("there is no {}; it is not needed", file.display()))
-        }
+        Ok(_) if !file.exists() => HealthCheck::passed(
+            "config",
+            format!("{} does not exist and is not required", file.display()),
+        ),
         Ok(settings) => {
-            let agents = count(settings.agents.len(), "agent");
-            Check::good("config", format!("{}, {agents}", file.display()))
+            let agents = format_count(settings.agents.len(), "agent");
+            HealthCheck::passed("config", format!("{}, {agents}", file.display()))
         }
     }
 }
 
-/// Ours and closed to others, or not there yet.
-fn check_directory(name: &'static str, dir: &Path) -> Check {
+/// Checks that a directory belongs to this user and is closed to others, or does not exist yet.
+fn check_directory(name: &'static str, dir: &Path) -> HealthCheck {
     let shown = dir.display();
     let Ok(meta) = fs::symlink_metadata(dir) else {
-        return Check::good(name, format!("{shown} is made when it is needed"));
+        return HealthCheck::passed(name, format!("{shown} is created on first use"));
     };
-    let us = rustix::process::getuid().as_raw();
+    let user_id = rustix::process::getuid().as_raw();
     let mode = meta.permissions().mode() & 0o777;
     if !meta.is_dir() {
-        Check::bad(name, format!("{shown} is no directory"), format!("rm {shown}"))
-    } else if meta.uid() != us {
-        let found = format!("{shown} belongs to user {}, not to us", meta.uid());
-        Check::bad(
+        HealthCheck::failed(name, format!("{shown} is not a directory"), format!("rm {shown}"))
+    } else if meta.uid() != user_id {
+        let found = format!("{shown} belongs to user {}, not to you", meta.uid());
+        HealthCheck::failed(
             name,
             found,
-            format!("remove {shown}, or set another with JACKFIELD_{}_DIR", name.to_uppercase()),
+            format!(
+                "remove {shown}, or set JACKFIELD_{}_DIR to another directory",
+                name.to_uppercase()
+            ),
         )
     } else if mode & 0o077 != 0 {
-        let found = format!("{shown} is open to others (mode {mode:o})");
-        Check::bad(name, found, format!("chmod 700 {shown}"))
+        let found = format!("{shown} is accessible to other users (mode {mode:o})");
+        HealthCheck::failed(name, found, format!("chmod 700 {shown}"))
     } else {
-        Check::good(name, shown.to_string())
+        HealthCheck::passed(name, shown.to_string())
     }
 }
 
-/// With what the daemon says of itself, and its process, if it runs and answers.
-fn check_daemon(desk: &Desk) -> (Check, Option<(Value, Option<i32>)>) {
-    let ours = env!("CARGO_PKG_VERSION");
-    let address = desk.dial.address();
-    let asked = desk.dial.talk_if_running("doctor").and_then(|conn| match conn {
-        Some(mut conn) => status(&mut conn).map(|it| Some((it, conn.peer_pid()))),
+/// Also returns the status and the pid of the daemon, if it answers.
+fn check_daemon(context: &CommandContext) -> (HealthCheck, Option<(Value, Option<i32>)>) {
+    let own_version = env!("CARGO_PKG_VERSION");
+    let address = context.daemon.address();
+    let status = context.daemon.connect_if_running("doctor").and_then(|conn| match conn {
+        Some(mut conn) => request_status(&mut conn).map(|it| Some((it, conn.peer_pid()))),
         None => Ok(None),
     });
-    let check = match &asked {
-        Ok(None) => Check::good("daemon", "not running; it is started when it is needed"),
+    let check = match &status {
+        Ok(None) => HealthCheck::passed("daemon", "not running; it is started on first use"),
         Ok(Some((status, pid))) => {
-            let theirs = status["version"].as_str().unwrap_or("unknown").to_owned();
+            let version = status["version"].as_str().unwrap_or("unknown").to_owned();
             let pid = pid.map(|it| format!(", pid {it}")).unwrap_or_default();
-            if theirs == ours {
-                Check::good("daemon", format!("version {theirs}{pid}, on {address}"))
+            if version == own_version {
+                HealthCheck::passed("daemon", format!("version {version}{pid}, on {address}"))
             } else {
-                let found = format!("version {theirs}{pid}, but this command is {ours}");
-                Check::bad("daemon", found, "jackfield daemon stop")
+                let found =
+                    format!("version {version}{pid}, but this command has version {own_version}");
+                HealthCheck::failed("daemon", found, "jackfield daemon stop")
             }
         }
-        Err(failure) => {
-            let cause = std::error::Error::source(failure).map(|it| format!(": {it}"));
-            let found = format!("{failure}{}", cause.unwrap_or_default());
-            let restart = || "jackfield daemon stop; jackfield daemon start".to_owned();
-            Check::bad("daemon", found, failure.lockout_hint().unwrap_or_else(restart))
+        Err(error) => {
+            let cause = std::error::Error::source(error).map(|it| format!(": {it}"));
+            let found = format!("{error}{}", cause.unwrap_or_default());
+            let restart = || "jackfield daemon restart".to_owned();
+            HealthCheck::failed("daemon", found, error.lockout_hint().unwrap_or_else(restart))
         }
     };
-    (check, asked.ok().flatten())
+    (check, status.ok().flatten())
 }
 
-/// Process trees of ours that are noted as running.
-fn check_ledger(dir: &Path, runs: bool) -> Check {
+/// Checks the ledger of process trees for agents of a dead daemon.
+fn check_ledger(dir: &Path, is_running: bool) -> HealthCheck {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    let pages = entries.filter(|it| it.path().extension().is_some_and(|it| it == "json")).count();
-    match (pages, runs) {
-        (0, _) => Check::good("ledger", "no agents are noted as running"),
-        (pages, true) => {
-            Check::good("ledger", format!("noted as running: {}", count(pages, "agent")))
-        }
-        (pages, false) => {
-            let found = format!("left of a daemon that is gone: {}", count(pages, "agent"));
-            Check::bad("ledger", found, "jackfield daemon start, which ends them")
+    let agents = entries.filter(|it| it.path().extension().is_some_and(|it| it == "json")).count();
+    match (agents, is_running) {
+        (0, _) => HealthCheck::passed("ledger", "no agents are recorded as running"),
+        (agents, true) => HealthCheck::passed(
+            "ledger",
+            format!("recorded as running: {}", format_count(agents, "agent")),
+        ),
+        (agents, false) => {
+            let found = format!("{} left over from a dead daemon", format_count(agents, "agent"));
+            HealthCheck::failed("ledger", found, "jackfield daemon start, which kills them")
         }
     }
 }
 
-/// What is configured can be started, every file is an agent, and who else is there.
-fn check_agents(paths: &Paths, settings: Option<&Settings>) -> Check {
-    let catalogue = jackfield_daemon::catalogue(paths);
-    let places = ProgramLocations::new(environment::ours());
-    if let Some(flaw) = catalogue.errors().first() {
-        return Check::bad("agents", flaw.to_string(), "correct or remove the file");
+/// Checks that the configured commands exist and all agent files are valid, and lists the installed agents.
+fn check_agents(paths: &Paths, settings: Option<&Settings>) -> HealthCheck {
+    let catalog = jackfield_daemon::load_catalog(paths);
+    let locations = ProgramLocations::new(environment::process_env());
+    if let Some(error) = catalog.errors().first() {
+        return HealthCheck::failed("agents", error.to_string(), "correct or remove the file");
     }
     for (name, agent) in settings.into_iter().flat_map(|it| &it.agents) {
         let Some(command) = &agent.command else {
-            if catalogue.get(name).is_none() {
-                let found = format!("[agents.{name}] has no `command` and is no agent we know");
-                return Check::bad("agents", found, "add a `command`, or correct the name");
+            if catalog.get(name).is_none() {
+                let found =
+                    format!("[agents.{name}] has no `command`, and the catalog has no such agent");
+                return HealthCheck::failed(
+                    "agents",
+                    found,
+                    "add a `command`, or correct the name",
+                );
             }
             continue;
         };
         let program = command.first().cloned().unwrap_or_default();
-        if find_program(std::slice::from_ref(&program), None, &places).is_err() {
+        if find_program(std::slice::from_ref(&program), None, &locations).is_err() {
             let found = format!("[agents.{name}] starts `{program}`, which was not found");
             let fix = format!("install `{program}`, or correct `command`");
-            return Check::bad("agents", found, fix);
+            return HealthCheck::failed("agents", found, fix);
         }
     }
-    let found = catalogue.iter().filter(|it| choose_variant(it, &places).is_ok());
+    let found = catalog.iter().filter(|it| choose_variant(it, &locations).is_ok());
     let found: Vec<&str> = found.map(|it| it.id.as_str()).collect();
     if found.is_empty() {
-        Check::good("agents", "none that we know is installed; give any command after `--`")
+        HealthCheck::passed("agents", "no known agent is installed; pass any command after `--`")
     } else {
-        Check::good("agents", format!("found: {}", found.join(", ")))
+        HealthCheck::passed("agents", format!("found: {}", found.join(", ")))
     }
 }

@@ -1,171 +1,188 @@
-//! `jackfield fleet`: commands for operators of a fleet. `status.rs` shows its state, `audit.rs` what clients did,
-//! `certs.rs` creates its certificates.
+//! `jackfield fleet`: commands for operators of a fleet. `status.rs` shows its state, `audit.rs` prints the audit log,
+//! `certs.rs` creates the certificates.
 
 mod audit;
 mod certs;
 mod status;
 
 use crate::{
-    app::Desk,
+    app::CommandContext,
     env,
-    fleet::At,
-    hub::sessions,
-    out::{Cell, DIM, Format, NAME, Table, count, document},
-    report::Failure,
+    fleet::FleetAddressArgs,
+    hub::list_sessions,
+    out::{DIM, NAME, OutputFormat, TableCell, TextTable, format_count, print_json_document},
+    report::CommandError,
 };
-use audit::Audit;
-use certs::CreateCerts;
+use audit::FleetAuditCommand;
+use certs::CreateCertsCommand;
 use clap::{Args, Subcommand};
 use jackfield_fleet::{FleetConnection, HostDirectory, HostEntry};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Look at a fleet: its servers, its hosts, its sessions, and who did what
+/// Inspect a fleet: its servers, hosts, sessions and audit log
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield fleet status --fleet tls://n1:4222
   $ jackfield fleet hosts --format json | jq '.hosts[] | select(.draining)'
   $ jackfield fleet sessions")]
-pub(crate) struct Fleet {
+pub(crate) struct FleetCommand {
     #[command(subcommand)]
-    command: Command,
+    command: FleetSubcommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
-    /// Whether the servers answer, and how much there is to do
+enum FleetSubcommand {
+    /// Show the health of the servers and the load
     #[command(after_help = "Examples:
   $ jackfield fleet status --fleet tls://n1:4222
   $ JACKFIELD_FLEET=tls://n1:4222 jackfield fleet status --format json")]
-    Status(Look),
-    /// List the hosts that live
+    Status(FleetQueryArgs),
+    /// List the live hosts
     #[command(after_help = "Examples:
   $ jackfield fleet hosts --fleet tls://n1:4222
   $ jackfield fleet hosts --format json | jq '.hosts[] | select(.draining)'")]
-    Hosts(Look),
-    /// Count the sessions of each host, as the gateway on this machine knows them
+    Hosts(FleetQueryArgs),
+    /// Count the sessions of each host, according to the gateway on this machine
     #[command(after_help = "Examples:
   $ jackfield fleet sessions
   $ jackfield fleet sessions --format json | jq '.hosts | map_values(length)'")]
-    Sessions(Sessions),
-    Audit(Audit),
-    Certs(CreateCerts),
+    Sessions(FleetSessionsCommand),
+    Audit(FleetAuditCommand),
+    Certs(CreateCertsCommand),
 }
 
 #[derive(Debug, Args)]
-struct Look {
+struct FleetQueryArgs {
     #[command(flatten)]
-    at: At,
+    fleet: FleetAddressArgs,
 
-    /// How to print it; `quiet` prints names
+    /// How to print the result; `quiet` prints names
     #[arg(long, env = env::FORMAT, hide_env_values = true, value_enum, default_value_t)]
-    format: Format,
+    format: OutputFormat,
 }
 
 #[derive(Debug, Args)]
-struct Sessions {
-    /// How to print it; `quiet` prints names
+struct FleetSessionsCommand {
+    /// How to print the result; `quiet` prints names
     #[arg(long, env = env::FORMAT, hide_env_values = true, value_enum, default_value_t)]
-    format: Format,
+    format: OutputFormat,
 }
 
-impl Fleet {
-    pub(crate) fn run(self, desk: &Desk) -> Result<(), Failure> {
+impl FleetCommand {
+    pub(crate) fn run(self, context: &CommandContext) -> Result<(), CommandError> {
         match self.command {
-            Command::Status(look) => look.status(desk),
-            Command::Hosts(look) => look.hosts(desk),
-            Command::Sessions(it) => it.run(desk),
-            Command::Audit(it) => it.run(desk),
-            Command::Certs(it) => it.run(desk),
+            FleetSubcommand::Status(query) => query.print_status(context),
+            FleetSubcommand::Hosts(query) => query.print_hosts(context),
+            FleetSubcommand::Sessions(it) => it.run(context),
+            FleetSubcommand::Audit(it) => it.run(context),
+            FleetSubcommand::Certs(it) => it.run(context),
         }
     }
 }
 
-impl Look {
-    fn hosts(self, desk: &Desk) -> Result<(), Failure> {
+impl FleetQueryArgs {
+    fn print_hosts(self, context: &CommandContext) -> Result<(), CommandError> {
         let format = self.format;
-        let hosts = self.at.with(async |link, directory| Ok(called(link, directory).await))?;
+        let hosts = self.fleet.run_connected(async |connection, directory| {
+            Ok(ping_hosts(connection, directory).await)
+        })?;
         match format {
-            Format::Json => {
-                let told = |(entry, answers): &(HostEntry, bool)| {
-                    let mut told = json!(entry);
-                    told["answers"] = json!(answers);
-                    told
+            OutputFormat::Json => {
+                let to_json = |(entry, answers): &(HostEntry, bool)| {
+                    let mut json = json!(entry);
+                    json["answers"] = json!(answers);
+                    json
                 };
-                let hosts: Vec<Value> = hosts.iter().map(told).collect();
-                document(&desk.out, &json!({ "hosts": hosts }))
+                let hosts: Vec<Value> = hosts.iter().map(to_json).collect();
+                print_json_document(&context.output, &json!({ "hosts": hosts }))
             }
-            Format::Quiet => {
-                let mut here = hosts.iter().filter(|(_, answers)| *answers);
-                here.try_for_each(|(it, _)| desk.out.line(&it.host.name))
+            OutputFormat::Quiet => {
+                let mut answering = hosts.iter().filter(|(_, answers)| *answers);
+                answering.try_for_each(|(it, _)| context.output.print_line(&it.host.name))
             }
-            Format::Text => table(desk, &hosts),
+            OutputFormat::Text => print_host_table(context, &hosts),
         }
     }
 }
 
-/// The hosts that are listed, and whether they answer: one that has died is listed for a while.
-async fn called(link: &FleetConnection, directory: &HostDirectory) -> Vec<(HostEntry, bool)> {
+/// The listed hosts, and whether each answers: a dead host stays listed for a while.
+async fn ping_hosts(
+    connection: &FleetConnection,
+    directory: &HostDirectory,
+) -> Vec<(HostEntry, bool)> {
     let hosts = directory.hosts().borrow().clone();
-    let answers = link.ping_hosts(&hosts).await;
+    let answers = connection.ping_hosts(&hosts).await;
     hosts.iter().cloned().zip(answers).collect()
 }
 
-fn table(desk: &Desk, hosts: &[(HostEntry, bool)]) -> Result<(), Failure> {
+fn print_host_table(
+    context: &CommandContext,
+    hosts: &[(HostEntry, bool)],
+) -> Result<(), CommandError> {
     if hosts.is_empty() {
-        desk.out.note("no host lives: start one with `jackfield serve --fleet … --role host`");
+        context
+            .output
+            .print_note("no live hosts; start one with `jackfield serve --fleet … --role host`");
         return Ok(());
     }
-    let mut table = Table::new(&[
-        "HOST", "STATE", "SESSIONS", "AGENTS", "VERSION", "LABELS", "SHARES", "KNOWS",
+    let mut table = TextTable::new(&[
+        "HOST",
+        "STATE",
+        "SESSIONS",
+        "AGENTS",
+        "VERSION",
+        "LABELS",
+        "SHARED",
+        "INSTALLED",
     ]);
     for (host, answers) in hosts {
         let state = match (answers, host.draining) {
-            (false, _) => "away",
+            (false, _) => "unreachable",
             (true, true) => "draining",
             (true, false) => "ready",
         };
         let labels: Vec<_> =
             host.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
         let shared: Vec<_> = host.shared.iter().map(|it| it.display().to_string()).collect();
-        table.row(vec![
-            Cell::styled(host.host.name.to_string(), NAME),
-            Cell::new(state.to_owned()),
-            Cell::new(host.sessions.to_string()),
-            Cell::new(host.live.to_string()),
-            Cell::new(host.version.clone()),
-            Cell::styled(labels.join(","), DIM),
-            Cell::styled(shared.join(","), DIM),
-            Cell::new(count(host.agents.len(), "agent")),
+        table.add_row(vec![
+            TableCell::styled(host.host.name.to_string(), NAME),
+            TableCell::new(state.to_owned()),
+            TableCell::new(host.sessions.to_string()),
+            TableCell::new(host.live.to_string()),
+            TableCell::new(host.version.clone()),
+            TableCell::styled(labels.join(","), DIM),
+            TableCell::styled(shared.join(","), DIM),
+            TableCell::new(format_count(host.agents.len(), "agent")),
         ]);
     }
-    table.print(&desk.out)
+    table.print(&context.output)
 }
 
-impl Sessions {
-    fn run(self, desk: &Desk) -> Result<(), Failure> {
-        let Some(mut conn) = desk.dial.talk_if_running("fleet sessions")? else {
-            return Err(Failure::NoDaemon {
+impl FleetSessionsCommand {
+    fn run(self, context: &CommandContext) -> Result<(), CommandError> {
+        let Some(mut conn) = context.daemon.connect_if_running("fleet sessions")? else {
+            return Err(CommandError::NoDaemon {
                 hint: "start a gateway: `jackfield serve --fleet NATS_URL --role gateway`",
             });
         };
         let mut hosts: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for row in sessions(&mut conn)? {
+        for row in list_sessions(&mut conn)? {
             let host = row.raw.get("host").and_then(|it| it.as_str()).unwrap_or("nobody");
             hosts.entry(host.to_owned()).or_default().push(row.session_id);
         }
         match self.format {
-            Format::Json => document(&desk.out, &json!({ "hosts": hosts })),
-            Format::Quiet => hosts.keys().try_for_each(|it| desk.out.line(it)),
-            Format::Text => {
-                let mut table = Table::new(&["HOST", "SESSIONS"]);
+            OutputFormat::Json => print_json_document(&context.output, &json!({ "hosts": hosts })),
+            OutputFormat::Quiet => hosts.keys().try_for_each(|it| context.output.print_line(it)),
+            OutputFormat::Text => {
+                let mut table = TextTable::new(&["HOST", "SESSIONS"]);
                 for (host, sessions) in &hosts {
-                    table.row(vec![
-                        Cell::styled(host.clone(), NAME),
-                        Cell::new(sessions.len().to_string()),
+                    table.add_row(vec![
+                        TableCell::styled(host.clone(), NAME),
+                        TableCell::new(sessions.len().to_string()),
                     ]);
                 }
-                table.print(&desk.out)
+                table.print(&context.output)
             }
         }
     }

@@ -1,78 +1,78 @@
-//! `jackfield models probe`: whether a model server will do for our agent.
+//! `jackfield models probe`: checks whether a model server is suitable for the built-in agent.
 
 use crate::{
-    app::Desk,
+    app::CommandContext,
     env,
-    exit::Exit,
-    out::{Cell, Format, NAME, Table, document},
-    report::Failure,
+    exit::CliExitCode,
+    out::{NAME, OutputFormat, TableCell, TextTable, print_json_document},
+    report::CommandError,
 };
 use clap::Args;
 use jackfield_chat_agent::{ChatSettings, ModelFitness, ProbeReport, ToolCallSupport};
 use serde_json::{Value, json};
 
-/// Ask a Chat Completions server what it can do
+/// Probe the capabilities of a Chat Completions server
 ///
-/// Two short questions are put to the model: whether words and calls are streamed, how fast, and
-/// how many tokens it really sees at once. The last line says whether it will do for `jackfield
-/// agent`, and how to fix what will not. The key is `OPENAI_API_KEY`.
+/// Two short requests show whether text and tool calls are streamed, how fast, and how large the
+/// context window really is. The last lines show whether the model is suitable for `jackfield agent`,
+/// and how to fix problems. The key is `OPENAI_API_KEY`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield models probe http://localhost:11434
   $ jackfield models probe https://api.openai.com/v1 --model gpt-4o
   $ jackfield models probe http://localhost:8000/v1 --format json | jq .window")]
-pub(crate) struct Probe {
-    /// Where the server is; `/v1` is added where there is no path
+pub(crate) struct ProbeServerCommand {
+    /// The URL of the server; `/v1` is added if it has no path
     url: String,
 
-    /// Which of its models; the first of its list if it does not have `OPENAI_MODEL`
+    /// The model [default: `OPENAI_MODEL` if the server has it, or else the server's first model]
     #[arg(long, env = env::MODEL, hide_env_values = true)]
     model: Option<String>,
 
-    /// How to print what was found; `quiet` prints the verdict
+    /// How to print the results; `quiet` prints the verdict
     #[arg(long, env = env::FORMAT, hide_env_values = true, value_enum, default_value_t)]
-    format: Format,
+    format: OutputFormat,
 }
 
-impl Probe {
-    pub(crate) fn run(self, desk: &Desk) -> Result<(), Failure> {
+impl ProbeServerCommand {
+    pub(crate) fn run(self, context: &CommandContext) -> Result<(), CommandError> {
         let (mut settings, _) = ChatSettings::from_variables(|name| std::env::var(name).ok());
         settings.base_url = self.url;
-        let what = "the model server cannot be used";
+        let what = "cannot use the model server";
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| Failure::local(what, error))?;
+        let runtime = runtime.map_err(|error| CommandError::local(what, error))?;
         let report = runtime
             .block_on(jackfield_chat_agent::probe_model_server(&settings, self.model.as_deref()));
-        let report = report.map_err(|why| Failure::local(what, why))?;
+        let report = report.map_err(|why| CommandError::local(what, why))?;
         match self.format {
-            Format::Json => document(&desk.out, &to_json(&report))?,
-            Format::Quiet => desk.out.line(&report.verdict())?,
-            Format::Text => print(desk, &report)?,
+            OutputFormat::Json => print_json_document(&context.output, &to_json(&report))?,
+            OutputFormat::Quiet => context.output.print_line(&report.verdict())?,
+            OutputFormat::Text => print_report(context, &report)?,
         }
         if report.fitness == ModelFitness::Unfit {
-            Err(Failure::Told(Exit::Failed))
+            Err(CommandError::AlreadyReported(CliExitCode::Failed))
         } else {
             Ok(())
         }
     }
 }
 
-fn print(desk: &Desk, report: &ProbeReport) -> Result<(), Failure> {
-    let mut table = Table::new(&["PROBE", "FOUND"]);
+fn print_report(context: &CommandContext, report: &ProbeReport) -> Result<(), CommandError> {
+    let mut table = TextTable::new(&["PROBE", "RESULT"]);
     let yes = |it: bool| if it { "yes" } else { "no" }.to_owned();
     let window = match (report.window, report.window_from) {
-        (Some(tokens), Some(from)) => format!("{tokens} tokens (told by {from})"),
-        _ => "nobody tells".to_owned(),
+        (Some(tokens), Some(from)) => format!("{tokens} tokens (from {from})"),
+        _ => "unknown".to_owned(),
     };
     let calls = match report.call_support {
         ToolCallSupport::Native => "yes",
-        ToolCallSupport::Text => "as text, which is read",
-        ToolCallSupport::Garbled => "as text that cannot be read",
+        ToolCallSupport::Text => "as text, which is parsed",
+        ToolCallSupport::Garbled => "as text that cannot be parsed",
         ToolCallSupport::Refused => "refused by the server",
-        ToolCallSupport::None => "none, though it was asked to",
+        ToolCallSupport::None => "none, although requested",
     };
-    let rate = report.tokens_per_second.map(|it| format!("{it:.1} tokens a second"));
-    for (name, found) in [
+    let rate = report.tokens_per_second.map(|it| format!("{it:.1} tokens per second"));
+    for (name, result) in [
         ("server", report.url.clone()),
         ("model", report.model.clone()),
         ("window", window),
@@ -80,16 +80,19 @@ fn print(desk: &Desk, report: &ProbeReport) -> Result<(), Failure> {
         ("tool calls", calls.to_owned()),
         ("streamed calls", yes(report.streams_calls)),
         ("parallel calls", yes(report.parallel_calls)),
-        ("thoughts apart", yes(report.separates_reasoning)),
+        ("separate reasoning", yes(report.separates_reasoning)),
         ("first token", format!("{} ms", report.first_token_ms)),
-        ("speed", rate.unwrap_or_else(|| "cannot be told".to_owned())),
+        ("speed", rate.unwrap_or_else(|| "unknown".to_owned())),
     ] {
-        table.row(vec![Cell::styled(name, NAME), Cell::new(found)]);
+        table.add_row(vec![TableCell::styled(name, NAME), TableCell::new(result)]);
     }
-    table.print(&desk.out)?;
-    desk.out.line("")?;
-    desk.out.line(&report.verdict())?;
-    report.findings.iter().try_for_each(|it| desk.out.line(&format!("  fix: {}", it.fix)))
+    table.print(&context.output)?;
+    context.output.print_line("")?;
+    context.output.print_line(&report.verdict())?;
+    report
+        .findings
+        .iter()
+        .try_for_each(|it| context.output.print_line(&format!("  fix: {}", it.fix)))
 }
 
 fn to_json(report: &ProbeReport) -> Value {

@@ -1,14 +1,16 @@
-//! `jackfield policy check`: the rules of a file as they are understood, or what is wrong with it.
+//! `jackfield policy check`: lists the rules of a file, or its errors.
 
 use crate::{
-    app::Desk,
+    app::CommandContext,
     env,
-    exit::Exit,
-    out::{Cell, DIM, Format, NAME, Table, count, document, paint},
-    report::Failure,
+    exit::CliExitCode,
+    out::{
+        DIM, NAME, OutputFormat, TableCell, TextTable, format_count, paint, print_json_document,
+    },
+    report::CommandError,
 };
 use clap::Args;
-use jackfield_daemon::rulebook::PROJECT_FILE;
+use jackfield_daemon::policy_store::PROJECT_FILE;
 use jackfield_policy::{Policy, PolicyError, parse_policy, parse_project_policy};
 use serde_json::{Value, json};
 use std::{
@@ -16,95 +18,104 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// List the rules of a file as they are understood, or everything that is wrong with it
+/// List the rules of a file as they are parsed, or all errors in it
 ///
-/// Nothing is run and no daemon is asked. A file with a flaw ends with exit code 2.
+/// It does not use the daemon. The exit code is 2 if the file has errors.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield policy check
   $ jackfield policy check .jackfield.toml
   $ jackfield policy check policy.toml --format json | jq '.rules[] | select(.do == \"deny\")'")]
-pub(super) struct Check {
-    /// The file; policy.toml beside config.toml if it is left out
+pub(super) struct CheckPolicyCommand {
+    /// The file [default: policy.toml next to config.toml]
     file: Option<PathBuf>,
 
-    /// How to print the rules; `quiet` prints nothing if all is well
+    /// How to print the rules; `quiet` prints only errors
     #[arg(long, env = env::FORMAT, hide_env_values = true, value_enum, default_value_t)]
-    format: Format,
+    format: OutputFormat,
 }
 
-impl Check {
-    pub(super) fn run(&self, desk: &Desk) -> Result<(), Failure> {
+impl CheckPolicyCommand {
+    pub(super) fn run(&self, context: &CommandContext) -> Result<(), CommandError> {
         let file = match &self.file {
             Some(file) => file.clone(),
-            None => desk.dial.paths().policy_file(),
+            None => context.daemon.paths().policy_file(),
         };
-        let text = fs::read_to_string(&file).map_err(|source| Failure::Local {
+        let text = fs::read_to_string(&file).map_err(|source| CommandError::Local {
             what: format!("cannot read `{}`", file.display()),
             source: Box::new(source),
-            exit: Exit::Usage,
-            hint: "give the path of a policy.toml or a .jackfield.toml".to_owned(),
+            exit: CliExitCode::Usage,
+            hint: "pass the path of a policy.toml or a .jackfield.toml".to_owned(),
         })?;
         let is_project = file.file_name().is_some_and(|it| it == PROJECT_FILE);
-        let read = if is_project { parse_project_policy } else { parse_policy };
-        let parsed = read(&text, &file.display().to_string());
+        let parse = if is_project { parse_project_policy } else { parse_policy };
+        let parsed = parse(&text, &file.display().to_string());
         match self.format {
-            Format::Json => document(&desk.out, &to_json(&file, &parsed))?,
-            Format::Text => to_text(desk, &parsed)?,
-            Format::Quiet => {}
+            OutputFormat::Json => print_json_document(&context.output, &to_json(&file, &parsed))?,
+            OutputFormat::Text => print_rules(context, &parsed)?,
+            OutputFormat::Quiet => {}
         }
         match parsed {
             Ok(_) => Ok(()),
-            Err(flaws) => Err(flawed(&file, &flaws)),
+            Err(errors) => Err(invalid_file_error(&file, &errors)),
         }
     }
 }
 
-fn to_text(desk: &Desk, parsed: &Result<Policy, Vec<PolicyError>>) -> Result<(), Failure> {
+fn print_rules(
+    context: &CommandContext,
+    parsed: &Result<Policy, Vec<PolicyError>>,
+) -> Result<(), CommandError> {
     let Ok(policy) = parsed else { return Ok(()) };
     if policy.rules.is_empty() {
-        desk.out.note(&paint(DIM, "no rules: every ask goes to a person"));
+        context.output.print_note(&paint(DIM, "no rules: you are asked about every request"));
     } else {
-        let mut table = Table::new(&["LINE", "NAME", "RULE"]);
+        let mut table = TextTable::new(&["LINE", "NAME", "RULE"]);
         for rule in &policy.rules {
             let line = rule.line.map(|it| it.to_string()).unwrap_or_default();
             let name = rule.name.clone().unwrap_or_else(|| "-".to_owned());
-            let cells = [Cell::new(line), Cell::styled(name, NAME), Cell::new(rule.to_string())];
-            table.row(cells.to_vec());
+            let cells = [
+                TableCell::new(line),
+                TableCell::styled(name, NAME),
+                TableCell::new(rule.to_string()),
+            ];
+            table.add_row(cells.to_vec());
         }
-        table.print(&desk.out)?;
+        table.print(&context.output)?;
     }
     if policy.reseed == Some(false) {
-        desk.out.note(&paint(DIM, "a lost conversation is not begun anew"));
+        context
+            .output
+            .print_note(&paint(DIM, "lost conversations are not restarted from a summary"));
     }
     Ok(())
 }
 
 fn to_json(file: &Path, parsed: &Result<Policy, Vec<PolicyError>>) -> Value {
-    let (policy, flaws) = match parsed {
+    let (policy, errors) = match parsed {
         Ok(policy) => (Some(policy), &[][..]),
-        Err(flaws) => (None, flaws.as_slice()),
+        Err(errors) => (None, errors.as_slice()),
     };
     let rules = policy.into_iter().flat_map(|it| &it.rules).map(|rule| {
         let mut value = json!(rule);
         value["line"] = json!(rule.line);
         value
     });
-    let flaws = flaws.iter().map(|it| json!({ "line": it.line, "reason": it.reason }));
+    let errors = errors.iter().map(|it| json!({ "line": it.line, "reason": it.reason }));
     json!({
         "file": file.display().to_string(),
         "reseed": policy.and_then(|it| it.reseed),
         "rules": rules.collect::<Vec<_>>(),
-        "flaws": flaws.collect::<Vec<_>>(),
+        "flaws": errors.collect::<Vec<_>>(),
     })
 }
 
-fn flawed(file: &Path, flaws: &[PolicyError]) -> Failure {
-    let told: Vec<String> = flaws.iter().map(ToString::to_string).collect();
-    Failure::Local {
-        what: format!("`{}` has {}", file.display(), count(flaws.len(), "flaw")),
-        source: told.join("\n").into(),
-        exit: Exit::Usage,
-        hint: "correct these lines: until then no rule of the file holds".to_owned(),
+fn invalid_file_error(file: &Path, errors: &[PolicyError]) -> CommandError {
+    let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    CommandError::Local {
+        what: format!("`{}` has {}", file.display(), format_count(errors.len(), "error")),
+        source: lines.join("\n").into(),
+        exit: CliExitCode::Usage,
+        hint: "correct these lines; until then none of its rules apply".to_owned(),
     }
 }

@@ -1,12 +1,12 @@
-//! `jackfield policy explain`: what the rules said to an ask, and how it ended.
+//! `jackfield policy explain`: shows which rule decided a request, and how the request ended.
 
 use crate::{
-    app::Desk,
-    cmd::answer::meant,
+    app::CommandContext,
+    cmd::answer::find_session_and_request,
     env,
-    hub::{Conn, Heard, is_answer, result_of, sessions},
-    out::{DIM, Format, document, one_line, paint},
-    report::Failure,
+    hub::{ConnectionEvent, HubConnection, is_response_to, list_sessions, parse_response},
+    out::{DIM, OutputFormat, paint, print_json_document, to_one_line},
+    report::CommandError,
 };
 use clap::Args;
 use jackfield_events::{EventBody, ReceivedEvent, RuleLearned, UserAnswered, UserAsked};
@@ -14,22 +14,22 @@ use jackfield_protocol::acp::Method;
 use jackfield_protocol::redact;
 use serde_json::{Value, json};
 
-/// Tell which rule decided about an ask, why, and who answered it
+/// Show which rule decided an ask, why, and who answered it
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield policy explain s-7f3 2
   $ jackfield policy explain s-7f3:2
   $ jackfield policy explain s-7f3 2 --format json | jq -r .decision.why")]
-pub(super) struct Explain {
-    /// An id, a unique prefix of one, or a title; `:N` may name the ask
+pub(super) struct ExplainRequestCommand {
+    /// An id, a unique prefix of an id, or a title; `:N` selects the ask
     session: String,
 
-    /// The number of the ask; the latest if it is left out
+    /// The number of the ask [default: the latest]
     ask: Option<u64>,
 
-    /// How to print it; `quiet` prints only why
+    /// How to print it; `quiet` prints only the reason
     #[arg(long, env = env::FORMAT, hide_env_values = true, value_enum, default_value_t)]
-    format: Format,
+    format: OutputFormat,
 }
 
 /// The events of one request to the user.
@@ -40,44 +40,46 @@ struct ExplainedRequest {
     learned: Option<RuleLearned<Value>>,
 }
 
-impl Explain {
-    pub(super) fn run(&self, desk: &Desk) -> Result<(), Failure> {
-        let mut conn = desk.dial.talk("policy")?;
-        let (row, named) = meant(&sessions(&mut conn)?, &self.session)?;
-        let wanted = self.ask.or(named);
-        let Some(request) = read(&mut conn, &row.session_id, wanted)? else {
+impl ExplainRequestCommand {
+    pub(super) fn run(&self, context: &CommandContext) -> Result<(), CommandError> {
+        let mut conn = context.daemon.connect("policy")?;
+        let (row, number) = find_session_and_request(&list_sessions(&mut conn)?, &self.session)?;
+        let wanted = self.ask.or(number);
+        let Some(request) = read_request(&mut conn, &row.session_id, wanted)? else {
             return Err(match wanted {
-                Some(ask) => Failure::usage(
+                Some(ask) => CommandError::usage(
                     format!("session `{}` has no ask {ask}", row.session_id),
-                    "`jackfield log` shows what was asked; leave the number out for the latest",
+                    "`jackfield log` shows all asks; leave out the number for the latest",
                 ),
-                None => Failure::NoAsk { session: row.session_id },
+                None => CommandError::NoOpenRequest { session: row.session_id },
             });
         };
         match self.format {
-            Format::Json => document(&desk.out, &request.to_json(&row.session_id)),
-            Format::Quiet => desk.out.line(&request.why()),
-            Format::Text => request.print(desk),
+            OutputFormat::Json => {
+                print_json_document(&context.output, &request.to_json(&row.session_id))
+            }
+            OutputFormat::Quiet => context.output.print_line(&request.reason()),
+            OutputFormat::Text => request.print_fields(context),
         }
     }
 }
 
-/// Reads the log up to its end. An observer is not asked anything meanwhile.
-fn read(
-    conn: &mut Conn,
+/// Reads the log up to its end, as an observer, who receives no requests.
+fn read_request(
+    conn: &mut HubConnection,
     session: &str,
     wanted: Option<u64>,
-) -> Result<Option<ExplainedRequest>, Failure> {
+) -> Result<Option<ExplainedRequest>, CommandError> {
     let params = json!({ "sessionId": session, "after": 0, "observe": true });
-    let id = conn.ask(Method::ControlAttach.name(), &params)?;
+    let id = conn.send_request(Method::ControlAttach.name(), &params)?;
     let mut request = None;
     loop {
-        match conn.next(None)? {
-            Heard::Frame(frame) if is_answer(&frame, id) => {
-                result_of(&frame)?;
+        match conn.next_event(None)? {
+            ConnectionEvent::Frame(frame) if is_response_to(&frame, id) => {
+                parse_response(&frame)?;
                 return Ok(request);
             }
-            Heard::Frame(frame) if frame.is_method(Method::ControlAsk) => {
+            ConnectionEvent::Frame(frame) if frame.is_method(Method::ControlAsk) => {
                 let params = frame.params().and_then(|it| serde_json::from_str(it).ok());
                 let mut params: Value = params.unwrap_or_default();
                 redact::json(&mut params);
@@ -85,8 +87,10 @@ fn read(
                     add_event(&mut request, event.body, wanted);
                 }
             }
-            Heard::HubGone => {
-                return Err(Failure::HubGone { waited_for: "the log".into() });
+            ConnectionEvent::Closed => {
+                return Err(CommandError::ConnectionClosed {
+                    waited_for: "the session's log".into(),
+                });
             }
             _ => {}
         }
@@ -114,15 +118,15 @@ impl ExplainedRequest {
         self.asked.decision.as_ref()?.get(name)?.as_str()
     }
 
-    fn why(&self) -> String {
-        let none = "there was no rule about anything, so a person was asked";
-        self.decision("why").unwrap_or(none).to_owned()
+    fn reason(&self) -> String {
+        let no_rules = "no policy rules exist, so you were asked";
+        self.decision("why").unwrap_or(no_rules).to_owned()
     }
 
-    /// Who answered it, and with which option.
-    fn ended(&self) -> String {
+    /// Who answered the request, and with which option.
+    fn outcome(&self) -> String {
         let Some(UserAnswered { by, answer, .. }) = &self.answered else {
-            return "open; `jackfield answer` answers it".to_owned();
+            return "none yet; answer it with `jackfield answer`".to_owned();
         };
         if let Some(why) = answer["void"].as_str() {
             return format!("ended without an answer: {why}");
@@ -131,22 +135,22 @@ impl ExplainedRequest {
         let options = self.asked.frame["params"]["options"].as_array();
         let option = options.into_iter().flatten().find(|it| it["optionId"].as_str() == chosen);
         let name = option.and_then(|it| it["name"].as_str()).or(chosen).unwrap_or("no option");
-        format!("{} by {by}", one_line(name, 80))
+        format!("{} by {by}", to_one_line(name, 80))
     }
 
-    fn print(&self, desk: &Desk) -> Result<(), Failure> {
+    fn print_fields(&self, context: &CommandContext) -> Result<(), CommandError> {
         let call = &self.asked.frame["params"]["toolCall"];
         let rule = self.learned.as_ref().map(|it| it.rule.to_string());
         let fields = [
             ("ask", self.asked.ask.to_string()),
-            ("what", one_line(call["title"].as_str().unwrap_or_default(), usize::MAX)),
-            ("why", self.why()),
+            ("what", to_one_line(call["title"].as_str().unwrap_or_default(), usize::MAX)),
+            ("why", self.reason()),
             ("rule at", self.decision("place").unwrap_or_default().to_owned()),
-            ("answer", self.ended()),
+            ("answer", self.outcome()),
             ("learned", rule.unwrap_or_default()),
         ];
         for (name, value) in fields.iter().filter(|it| !it.1.is_empty()) {
-            desk.out.line(&format!("{} {value}", paint(DIM, format!("{name:<8}"))))?;
+            context.output.print_line(&format!("{} {value}", paint(DIM, format!("{name:<8}"))))?;
         }
         Ok(())
     }

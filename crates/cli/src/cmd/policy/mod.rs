@@ -1,37 +1,37 @@
-//! `jackfield policy`: what the rules say.
+//! `jackfield policy`: checks and explains policy rules.
 
 mod check;
 mod explain;
 
-use crate::{app::Desk, report::Failure};
+use crate::{app::CommandContext, report::CommandError};
 use clap::{Args, Subcommand};
 
-/// Check the rules about what agents may do, and explain what they decided
+/// Check policy rules and explain their decisions
 ///
-/// Rules stand in policy.toml beside config.toml, and in the .jackfield.toml of a project that you
-/// trust. A deny wins from anywhere, and an ask in a file wins over an allow that was learned;
-/// otherwise session, project and user are asked in this order.
+/// Rules are in policy.toml next to config.toml, and in the .jackfield.toml of trusted projects. A deny
+/// from any source wins, and an ask in a file wins over a learned allow; otherwise the rules of the
+/// session, the project and the user apply in this order.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield policy check
   $ jackfield policy check .jackfield.toml
   $ jackfield policy explain s-7f3 2")]
-pub(crate) struct Policy {
+pub(crate) struct PolicyCommand {
     #[command(subcommand)]
-    command: Command,
+    command: PolicySubcommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
-    Check(check::Check),
-    Explain(explain::Explain),
+enum PolicySubcommand {
+    Check(check::CheckPolicyCommand),
+    Explain(explain::ExplainRequestCommand),
 }
 
-impl Policy {
-    pub(crate) fn run(self, desk: &Desk) -> Result<(), Failure> {
+impl PolicyCommand {
+    pub(crate) fn run(self, context: &CommandContext) -> Result<(), CommandError> {
         match self.command {
-            Command::Check(it) => it.run(desk),
-            Command::Explain(it) => it.run(desk),
+            PolicySubcommand::Check(it) => it.run(context),
+            PolicySubcommand::Explain(it) => it.run(context),
         }
     }
 }

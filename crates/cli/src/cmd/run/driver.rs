@@ -1,11 +1,14 @@
-//! The client whose prompts run: words are printed, asks answered, and there is always a way to stop.
+//! Runs a turn: prints the agent's messages, answers its requests, and cancels the turn when asked to.
 
-use super::{goal::Goal, input::Input, lines::Lines};
+use super::{input::InputFormat, stdin_prompts::StdinPrompts, target::TargetSession};
 use crate::{
-    ask::{Ask, Rules},
-    hub::{Conn, Deadline, Heard, Hearing, event_of, is_answer, result_of},
-    out::{Out, Retold, Side, Telling, Transcript},
-    report::Failure,
+    hub::{
+        ConnectionEvent, EventDecoder, HubConnection, TimeLimit, is_response_to, parse_event,
+        parse_response,
+    },
+    out::{CommandOutput, ConversationFormat, NoteDestination, TranscriptPrinter, ViewPrinter},
+    report::CommandError,
+    requests::{ApprovalRules, PermissionRequest},
 };
 use jackfield_events::{EventBody, ReceivedEvent, RequestServed, ServedOutcome, UserAsked};
 use jackfield_protocol::acp::Method;
@@ -16,103 +19,126 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The hub ends an agent that does not stop after six seconds.
+/// How long to wait for a canceled turn. The hub kills an agent that does not stop within six seconds.
 const STOP_MAX: Duration = Duration::from_secs(15);
 
-/// A run that shall fail at an ask fails at once, whatever the agent makes of it.
+/// How long to wait for a turn that `--on-ask fail` has canceled.
 const FAIL_MAX: Duration = Duration::from_millis(500);
 
-/// How turns are followed.
+/// How turns are run and printed.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Manner {
-    pub(super) format: Telling,
-    pub(super) rules: Rules,
-    /// Seconds a turn may take, where each has a limit of its own.
+pub(super) struct TurnOptions {
+    pub(super) format: ConversationFormat,
+    pub(super) rules: ApprovalRules,
+    /// How many seconds each turn of `--interactive` may take.
     pub(super) timeout: Option<u64>,
-    pub(super) input: Input,
+    pub(super) input: InputFormat,
 }
 
-impl Manner {
-    /// Where short lines for people go.
-    pub(super) fn side(&self) -> Side {
-        if self.format == Telling::Text { Side::Stderr } else { Side::Nowhere }
+impl TurnOptions {
+    pub(super) fn note_destination(&self) -> NoteDestination {
+        if self.format == ConversationFormat::Text {
+            NoteDestination::Stderr
+        } else {
+            NoteDestination::Nowhere
+        }
     }
 }
 
-/// Why we asked the turn to stop.
+/// Why this client canceled the turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stopping {
+pub(super) enum CancelCause {
     Interrupted,
-    /// A line of stdin said so.
-    Told,
+    /// A line of stdin requested it.
+    StdinRequest,
     TimedOut {
         seconds: u64,
     },
     Denied,
 }
 
-/// How following ended.
-pub(super) struct Done {
-    /// The turn itself is over, or shall be; otherwise we only left.
-    pub(super) over: bool,
-    pub(super) outcome: Result<(), Failure>,
+/// How a turn ended for this client.
+pub(super) struct TurnCompletion {
+    /// Whether the turn has ended or will end; otherwise only this client has left.
+    pub(super) is_turn_over: bool,
+    pub(super) outcome: Result<(), CommandError>,
 }
 
-/// The turn that runs.
-pub(super) struct Turn {
-    deadline: Option<Deadline>,
-    /// Until when it is waited for.
-    limit: Option<Instant>,
-    stopping: Option<Stopping>,
-    /// What was asked and refused, in words.
+/// The running turn.
+pub(super) struct RunningTurn {
+    time_limit: Option<TimeLimit>,
+    /// Until when this client waits for the turn.
+    wait_until: Option<Instant>,
+    cancel_cause: Option<CancelCause>,
+    /// Descriptions of the denied requests.
     pub(super) denied: Vec<String>,
-    /// A rule of the policy refused some of it.
+    /// Whether a policy rule denied some of them.
     pub(super) denied_by_rule: bool,
 }
 
-pub(super) struct Driver<'a> {
-    pub(super) conn: &'a mut Conn,
-    pub(super) out: Out,
-    pub(super) goal: &'a Goal,
-    pub(super) manner: Manner,
-    pub(super) transcript: Transcript,
-    /// Where the conversation is told in another vocabulary.
-    retold: Option<(Hearing, Retold)>,
-    /// Asks that wait for a person; the first is on the screen.
-    pub(super) open: VecDeque<Ask>,
-    pub(super) turn: Option<Turn>,
-    /// It was said that the agent does not ask.
+pub(super) struct TurnDriver<'a> {
+    pub(super) conn: &'a mut HubConnection,
+    pub(super) output: CommandOutput,
+    pub(super) target: &'a TargetSession,
+    pub(super) options: TurnOptions,
+    pub(super) transcript: TranscriptPrinter,
+    /// Prints the conversation as events or envelopes.
+    view_printer: Option<(EventDecoder, ViewPrinter)>,
+    /// Requests that wait for the user; the first one is shown.
+    pub(super) open_requests: VecDeque<PermissionRequest>,
+    pub(super) turn: Option<RunningTurn>,
+    /// Whether the warning about an agent that does not ask was printed.
     warned: bool,
-    /// What stdin says, if its lines are prompts.
-    pub(super) lines: Option<Lines>,
+    /// The prompts from stdin with `--interactive`.
+    pub(super) stdin_prompts: Option<StdinPrompts>,
 }
 
-impl<'a> Driver<'a> {
-    pub(super) fn new(conn: &'a mut Conn, out: &Out, goal: &'a Goal, manner: Manner) -> Driver<'a> {
-        let retold = Retold::new(out, manner.format, &goal.session);
-        Driver {
+impl<'a> TurnDriver<'a> {
+    pub(super) fn new(
+        conn: &'a mut HubConnection,
+        output: &CommandOutput,
+        target: &'a TargetSession,
+        options: TurnOptions,
+    ) -> TurnDriver<'a> {
+        let view_printer = ViewPrinter::new(output, options.format, &target.session);
+        TurnDriver {
             conn,
-            out: out.clone(),
-            goal,
-            manner,
-            transcript: Transcript::new(out, manner.side()),
-            retold: retold.map(|it| (Hearing::default(), it)),
-            open: VecDeque::new(),
+            output: output.clone(),
+            target,
+            options,
+            transcript: TranscriptPrinter::new(output, options.note_destination()),
+            view_printer: view_printer.map(|it| (EventDecoder::default(), it)),
+            open_requests: VecDeque::new(),
             turn: None,
             warned: false,
-            lines: None,
+            stdin_prompts: None,
         }
     }
 
-    /// One turn, from the prompt to its outcome.
-    pub(super) fn turn(&mut self, prompt: &Value, deadline: Option<Deadline>) -> Done {
-        let limit = deadline.map(|it| it.at);
+    /// Runs one turn and waits for its outcome.
+    pub(super) fn run_turn(
+        &mut self,
+        prompt: &Value,
+        time_limit: Option<TimeLimit>,
+    ) -> TurnCompletion {
+        let wait_until = time_limit.map(|it| it.at);
         let denied = Vec::new();
-        self.turn = Some(Turn { deadline, limit, stopping: None, denied, denied_by_rule: false });
-        let answer = self.follow(prompt);
+        self.turn = Some(RunningTurn {
+            time_limit,
+            wait_until,
+            cancel_cause: None,
+            denied,
+            denied_by_rule: false,
+        });
+        let answer = self.send_prompt(prompt);
         let turn = self.turn.take();
-        let over = match &answer {
-            Err(it) => matches!(it, Failure::Answer(_) | Failure::Denied { .. } | Failure::TooLong),
+        let is_turn_over = match &answer {
+            Err(it) => matches!(
+                it,
+                CommandError::Response(_)
+                    | CommandError::Denied { .. }
+                    | CommandError::MessageTooLong
+            ),
             Ok(_) => true,
         };
         let printed = self.print_end(answer.is_ok());
@@ -120,168 +146,177 @@ impl<'a> Driver<'a> {
             Some(turn) => self.outcome(&turn, answer),
             None => answer.map(drop),
         });
-        Done { over, outcome }
+        TurnCompletion { is_turn_over, outcome }
     }
 
-    /// Waits for the answer to the prompt.
-    fn follow(&mut self, prompt: &Value) -> Result<Value, Failure> {
-        let id = self.conn.ask(Method::SessionPrompt.name(), prompt)?;
+    /// Sends the prompt and waits for its response.
+    fn send_prompt(&mut self, prompt: &Value) -> Result<Value, CommandError> {
+        let id = self.conn.send_request(Method::SessionPrompt.name(), prompt)?;
         loop {
-            match self.conn.next(self.turn.as_ref().and_then(|it| it.limit))? {
-                Heard::Frame(frame) if is_answer(&frame, id) => return result_of(&frame),
-                Heard::Frame(frame) => self.on_frame(&frame)?,
-                Heard::Typed(line) => self.on_typed(line)?,
-                Heard::TypedEnd => self.on_typed_end()?,
-                Heard::Interrupt => self.on_interrupt()?,
-                Heard::TimedOut => self.on_timeout()?,
-                Heard::HubGone => {
-                    let waited_for = format!("the answer of {}", self.goal.agent);
-                    return Err(Failure::HubGone { waited_for });
+            match self.conn.next_event(self.turn.as_ref().and_then(|it| it.wait_until))? {
+                ConnectionEvent::Frame(frame) if is_response_to(&frame, id) => {
+                    return parse_response(&frame);
+                }
+                ConnectionEvent::Frame(frame) => self.on_frame(&frame)?,
+                ConnectionEvent::StdinLine(line) => self.on_stdin_line(line)?,
+                ConnectionEvent::StdinClosed => self.on_stdin_closed()?,
+                ConnectionEvent::Interrupt => self.on_interrupt()?,
+                ConnectionEvent::TimedOut => self.on_timeout()?,
+                ConnectionEvent::Closed => {
+                    let waited_for = format!("the response of {}", self.target.agent);
+                    return Err(CommandError::ConnectionClosed { waited_for });
                 }
             }
         }
     }
 
-    fn print_end(&mut self, good: bool) -> Result<(), Failure> {
+    fn print_end(&mut self, succeeded: bool) -> Result<(), CommandError> {
         self.transcript.finish()?;
-        if self.manner.format == Telling::Quiet && good {
-            self.out.data(self.transcript.final_words())?;
-            self.out.end_line()?;
+        if self.options.format == ConversationFormat::Quiet && succeeded {
+            self.output.print_text(self.transcript.final_message())?;
+            self.output.end_line()?;
         }
         Ok(())
     }
 
-    fn outcome(&self, turn: &Turn, answer: Result<Value, Failure>) -> Result<(), Failure> {
-        let waited_for = || format!("the answer of {}", self.goal.agent);
-        match turn.stopping {
-            // We left, or could not go on: what happened first is not what counts.
-            _ if matches!(&answer, Err(it) if !matches!(it, Failure::Answer(_))) => {}
-            // Who goes on afterwards is told of the turn, not of the command.
-            Some(Stopping::Interrupted) if self.lines.is_none() => {
-                return Err(Failure::Interrupted { waited_for: waited_for() });
+    fn outcome(
+        &self,
+        turn: &RunningTurn,
+        answer: Result<Value, CommandError>,
+    ) -> Result<(), CommandError> {
+        let waited_for = || format!("the response of {}", self.target.agent);
+        match turn.cancel_cause {
+            // This client has left or failed: that error takes precedence.
+            _ if matches!(&answer, Err(it) if !matches!(it, CommandError::Response(_))) => {}
+            // With `--interactive` only the turn is interrupted, not the command.
+            Some(CancelCause::Interrupted) if self.stdin_prompts.is_none() => {
+                return Err(CommandError::Interrupted { waited_for: waited_for() });
             }
-            Some(Stopping::TimedOut { seconds }) => {
-                return Err(Failure::TimedOut { seconds, waited_for: waited_for() });
+            Some(CancelCause::TimedOut { seconds }) => {
+                return Err(CommandError::TimedOut { seconds, waited_for: waited_for() });
             }
-            Some(Stopping::Denied) => return Err(self.refused(turn)),
-            Some(Stopping::Interrupted | Stopping::Told) | None => {}
+            Some(CancelCause::Denied) => return Err(self.denied_error(turn)),
+            Some(CancelCause::Interrupted | CancelCause::StdinRequest) | None => {}
         }
         match answer?["stopReason"].as_str().unwrap_or_default() {
-            "end_turn" if !turn.denied.is_empty() => Err(self.refused(turn)),
+            "end_turn" if !turn.denied.is_empty() => Err(self.denied_error(turn)),
             "end_turn" => Ok(()),
-            "cancelled" => Err(Failure::Cancelled),
-            reason => Err(Failure::Stopped { reason: reason.to_owned() }),
+            "cancelled" => Err(CommandError::TurnCanceled),
+            reason => Err(CommandError::TurnStopped { reason: reason.to_owned() }),
         }
     }
 
-    pub(super) fn on_frame(&mut self, frame: &Frame) -> Result<(), Failure> {
-        if let Some((hearing, retold)) = &mut self.retold
-            && let Some(event) = hearing.event(frame)
+    pub(super) fn on_frame(&mut self, frame: &Frame) -> Result<(), CommandError> {
+        if let Some((decoder, printer)) = &mut self.view_printer
+            && let Some(event) = decoder.decode_frame(frame)
         {
-            retold.event(&event)?;
+            printer.print_event(&event)?;
         }
         match (frame.kind(), frame.known_method()) {
             (Kind::Request, _) => self.on_request(frame),
             (Kind::Notification, Some(Method::SessionUpdate)) => {
                 let params: Value =
                     serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
-                self.transcript.update(&params["update"])
+                self.transcript.print_update(&params["update"])
             }
             (Kind::Notification, Some(Method::CancelRequest)) => {
-                self.withdraw(frame.request_id().unwrap_or_default());
+                self.withdraw_request(frame.request_id().unwrap_or_default());
                 Ok(())
             }
             (
                 Kind::Notification,
                 Some(Method::ControlSession | Method::ControlTurn | Method::ControlAsk),
-            ) => event_of(frame).map_or(Ok(()), |it| self.on_event(&it)),
+            ) => parse_event(frame).map_or(Ok(()), |it| self.on_event(&it)),
             _ => Ok(()),
         }
     }
 
-    /// The outcome is ours to report, and what we did ourselves is no news.
-    fn on_event(&mut self, event: &ReceivedEvent) -> Result<(), Failure> {
+    /// Prints events of others; the outcome of the turn and this client's own actions are reported elsewhere.
+    fn on_event(&mut self, event: &ReceivedEvent) -> Result<(), CommandError> {
         match &event.body {
-            EventBody::Bound(_) | EventBody::Quiet(_) => self.transcript.event(event),
+            EventBody::Bound(_) | EventBody::Quiet(_) => self.transcript.print_event(event),
             EventBody::Unasked(unasked) if !std::mem::replace(&mut self.warned, true) => {
-                let what = unasked.call["title"].as_str().unwrap_or("a tool");
-                let agent = &self.goal.agent;
-                self.conn
-                    .warn(&format!("{agent} ran `{what}` without asking: rules do nothing here"));
+                let title = unasked.call["title"].as_str().unwrap_or("a tool");
+                let agent = &self.target.agent;
+                self.conn.print_warning(&format!(
+                    "{agent} ran `{title}` without asking: policy rules have no effect"
+                ));
                 Ok(())
             }
             EventBody::Asked(UserAsked { decision: Some(decision), frame, .. })
                 if decision["effect"] == "deny" =>
             {
-                let what = self.transcript.tool(&frame["params"]["toolCall"]).title;
-                self.report_denial(&what, decision);
+                let title = self.transcript.find_tool(&frame["params"]["toolCall"]).title;
+                self.report_denial(&title, decision);
                 Ok(())
             }
             EventBody::Served(RequestServed { call, decision, outcome }) => {
                 if let ServedOutcome::Denied(_) = outcome {
-                    let what = call["path"].as_str().or(call["command"].as_str());
+                    let subject = call["path"].as_str().or(call["command"].as_str());
                     let decision = decision.as_ref().unwrap_or(&Value::Null);
-                    self.report_denial(what.unwrap_or_default(), decision);
+                    self.report_denial(subject.unwrap_or_default(), decision);
                 }
                 Ok(())
             }
-            EventBody::Cancelled(cancelled) if cancelled.step != 1 => self.transcript.event(event),
+            EventBody::Cancelled(cancelled) if cancelled.step != 1 => {
+                self.transcript.print_event(event)
+            }
             _ => Ok(()),
         }
     }
 
-    fn on_interrupt(&mut self) -> Result<(), Failure> {
-        if self.turn.as_ref().is_some_and(|it| it.stopping.is_some()) {
-            let waited_for = format!("{} to stop", self.goal.agent);
-            return Err(Failure::Interrupted { waited_for });
+    fn on_interrupt(&mut self) -> Result<(), CommandError> {
+        if self.turn.as_ref().is_some_and(|it| it.cancel_cause.is_some()) {
+            let waited_for = format!("{} to stop", self.target.agent);
+            return Err(CommandError::Interrupted { waited_for });
         }
-        self.out.alert(&format!(
-            "cancelling: waiting for {} to stop; Ctrl-C again leaves at once",
-            self.goal.agent
+        self.output.print_alert(&format!(
+            "canceling: waiting for {} to stop; press Ctrl-C again to exit at once",
+            self.target.agent
         ));
-        self.stop(Stopping::Interrupted)
+        self.cancel_turn(CancelCause::Interrupted)
     }
 
-    fn on_timeout(&mut self) -> Result<(), Failure> {
-        let waited_for = format!("{} to stop", self.goal.agent);
+    fn on_timeout(&mut self) -> Result<(), CommandError> {
+        let waited_for = format!("{} to stop", self.target.agent);
         let Some(turn) = &self.turn else { return Ok(()) };
-        match (turn.stopping, turn.deadline) {
-            (None, Some(Deadline { seconds, .. })) => {
-                self.note(&format!("timed out after {seconds} s: waiting for {waited_for}"));
-                self.stop(Stopping::TimedOut { seconds })
+        match (turn.cancel_cause, turn.time_limit) {
+            (None, Some(TimeLimit { seconds, .. })) => {
+                self.print_note(&format!("timed out after {seconds} s: waiting for {waited_for}"));
+                self.cancel_turn(CancelCause::TimedOut { seconds })
             }
-            (Some(Stopping::TimedOut { seconds }), _) => {
-                Err(Failure::TimedOut { seconds, waited_for })
+            (Some(CancelCause::TimedOut { seconds }), _) => {
+                Err(CommandError::TimedOut { seconds, waited_for })
             }
-            (Some(Stopping::Denied), _) => Err(self.refused(turn)),
-            _ => Err(Failure::Interrupted { waited_for }),
+            (Some(CancelCause::Denied), _) => Err(self.denied_error(turn)),
+            _ => Err(CommandError::Interrupted { waited_for }),
         }
     }
 
-    /// Asks the turn to stop, once.
-    pub(super) fn stop(&mut self, why: Stopping) -> Result<(), Failure> {
-        let Some(turn) = self.turn.as_mut().filter(|it| it.stopping.is_none()) else {
+    /// Sends `session/cancel`, once.
+    pub(super) fn cancel_turn(&mut self, cause: CancelCause) -> Result<(), CommandError> {
+        let Some(turn) = self.turn.as_mut().filter(|it| it.cancel_cause.is_none()) else {
             return Ok(());
         };
-        turn.stopping = Some(why);
-        // Who reads events wants the one that ends the turn, too.
-        let at_once = why == Stopping::Denied && self.retold.is_none();
-        let grace = if at_once { FAIL_MAX } else { STOP_MAX };
-        turn.limit = Some(Instant::now() + grace);
-        // The hub settles the asks of a turn that is cancelled.
-        self.open.clear();
-        let params = json!({ "sessionId": self.goal.session });
-        self.conn.notify(Method::SessionCancel.name(), &params)
+        turn.cancel_cause = Some(cause);
+        // A reader of events also needs the event that ends the turn.
+        let leaves_soon = cause == CancelCause::Denied && self.view_printer.is_none();
+        let grace = if leaves_soon { FAIL_MAX } else { STOP_MAX };
+        turn.wait_until = Some(Instant::now() + grace);
+        // The hub answers the open requests of a canceled turn.
+        self.open_requests.clear();
+        let params = json!({ "sessionId": self.target.session });
+        self.conn.send_notification(Method::SessionCancel.name(), &params)
     }
 
-    fn refused(&self, turn: &Turn) -> Failure {
-        let ruled_in = turn.denied_by_rule.then(|| self.goal.session.clone());
-        Failure::Denied { asks: turn.denied.clone(), ruled_in }
+    fn denied_error(&self, turn: &RunningTurn) -> CommandError {
+        let session_of_rule = turn.denied_by_rule.then(|| self.target.session.clone());
+        CommandError::Denied { asks: turn.denied.clone(), session_of_rule }
     }
 
-    pub(super) fn note(&self, line: &str) {
-        if self.manner.format == Telling::Text {
-            self.out.note(line);
+    pub(super) fn print_note(&self, line: &str) {
+        if self.options.format == ConversationFormat::Text {
+            self.output.print_note(line);
         }
     }
 }

@@ -1,45 +1,45 @@
-//! `jackfield run`: one prompt, its answer, its outcome; or one after the other.
+//! `jackfield run`: runs one prompt, or with `--interactive` one prompt after the other.
 
-mod asked;
 mod driver;
-mod goal;
 mod image;
 mod input;
-mod leave;
-mod lines;
-mod start;
-mod wishes;
+mod launch;
+mod no_wait;
+mod permissions;
+mod settings;
+mod stdin_prompts;
+mod target;
 
-pub(super) use goal::prepare_to_wake;
-pub(super) use start::Launch;
+pub(super) use launch::AgentLaunchArgs;
+pub(super) use target::prepare_agent_restart;
 
 use crate::{
-    app::Desk,
-    ask::{Approve, OnAsk, Rules},
+    app::CommandContext,
     env,
-    hub::{Conn, Deadline, Hosted},
-    out::{DIM, Telling, one_line, paint},
-    report::Failure,
+    hub::{ClientProtocol, HubConnection, InProcessHub, TimeLimit},
+    out::{ConversationFormat, DIM, paint, to_one_line},
+    report::CommandError,
+    requests::{ApprovalLevel, ApprovalRules, UnapprovedAction},
 };
 use clap::Args;
-use driver::{Driver, Manner};
-use goal::Goal;
-use input::Input;
-use jackfield_views::options::described;
+use driver::{TurnDriver, TurnOptions};
+use input::InputFormat;
+use jackfield_views::options::describe_options;
 use serde_json::{Value, json};
+use settings::SessionSettingsArgs;
 use std::io::Read as _;
-use wishes::Wishes;
+use target::TargetSession;
 
 const LINE_CHARS_MAX: usize = 200;
 
-/// Run one prompt: stream the answer, exit with the outcome
+/// Run one prompt, print the answer, and exit with its outcome
 ///
-/// The agent's words go to stdout, what it does to stderr. On a terminal you are asked before a tool
-/// runs; elsewhere `--approve` and `--on-ask` answer for you. With `--interactive` every line of
-/// stdin is a prompt, and one agent answers them all: Ctrl-C stops the running turn, the end of stdin
-/// ends the command, whose exit code is that of the last turn that did not end well.
+/// The agent's messages go to stdout, notes about its actions to stderr. On a terminal you are asked
+/// before a tool runs; elsewhere `--approve` and `--on-ask` decide. With `--interactive`, every line
+/// of stdin is a prompt for the same agent: Ctrl-C cancels the running turn, and the end of stdin ends
+/// the command. Its exit code is that of the last turn that failed.
 #[derive(Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "flags, each of which stands alone")]
+#[expect(clippy::struct_excessive_bools, reason = "flags that do not depend on each other")]
 #[command(after_help = "Examples:
   $ jackfield run \"What does this project do?\" -- goose acp
   $ jackfield run -a claude --approve reads \"Find the bug in parse.rs\"
@@ -49,199 +49,210 @@ const LINE_CHARS_MAX: usize = 200;
   $ jackfield run -i --input json --format json -- goose acp < prompts.jsonl
   $ jackfield run -s s-7f3 \"Go on\"
   $ jackfield run -s s-7f3 --steer \"No, the other file\"")]
-pub(crate) struct Run {
-    /// What to say to the agent; `-` reads it from stdin
+pub(crate) struct RunCommand {
+    /// The prompt; `-` reads it from stdin
     prompt: Option<String>,
 
-    /// Go on with this session: an id, a unique prefix of one, or a title
+    /// Continue this session: an id, a unique prefix of an id, or a title
     #[arg(short, long, env = env::SESSION, hide_env_values = true)]
     session: Option<String>,
 
-    /// Stop what the session does and say this instead, before whatever waits
-    #[arg(long, env = env::STEER, hide_env_values = true, value_parser = env::flag(), requires = "session")]
+    /// Cancel the running turn and run this prompt next, before queued ones
+    #[arg(long, env = env::STEER, hide_env_values = true, value_parser = env::flag_parser(), requires = "session")]
     steer: bool,
 
-    /// Read prompts from stdin, one a line, until it ends
-    #[arg(short, long, env = env::INTERACTIVE, hide_env_values = true, value_parser = env::flag())]
+    /// Read prompts from stdin, one per line
+    #[arg(short, long, env = env::INTERACTIVE, hide_env_values = true, value_parser = env::flag_parser())]
     interactive: bool,
 
-    /// What a line of stdin is, with `--interactive`
+    /// The format of a line of stdin, with `--interactive`
     #[arg(long, env = env::INPUT, hide_env_values = true, value_enum, default_value_t)]
-    input: Input,
+    input: InputFormat,
 
     #[command(flatten)]
-    launch: Launch,
+    launch_args: AgentLaunchArgs,
 
     #[command(flatten)]
-    wishes: Wishes,
+    settings: SessionSettingsArgs,
 
-    /// Cancel a turn after so many seconds, with exit code 3
+    /// Cancel a turn after this many seconds, with exit code 3
     #[arg(long, env = env::TIMEOUT, hide_env_values = true, value_name = "SECS")]
     timeout: Option<u64>,
 
-    /// What to allow without asking; never for good
-    #[arg(long, env = env::APPROVE, hide_env_values = true, value_enum, default_value_t = Approve::None)]
-    approve: Approve,
+    /// Approve automatically, each time once
+    #[arg(long, env = env::APPROVE, hide_env_values = true, value_enum, default_value_t = ApprovalLevel::None)]
+    approve: ApprovalLevel,
 
-    /// What to do with other asks [default: ask on a terminal, deny elsewhere]
+    /// What to do with asks that `--approve` does not cover [default: ask on a terminal, deny elsewhere]
     #[arg(long, env = env::ON_ASK, hide_env_values = true, value_enum)]
-    on_ask: Option<OnAsk>,
+    on_ask: Option<UnapprovedAction>,
 
-    /// How to print what the agent says
+    /// How to print the conversation
     #[arg(long, env = env::FORMAT, hide_env_values = true, value_enum, default_value_t)]
-    format: Telling,
+    format: ConversationFormat,
 
-    /// Do not wait for the answer: print the session's id and leave
-    #[arg(long, env = env::NO_WAIT, hide_env_values = true, value_parser = env::flag())]
+    /// Print the session's id and exit without waiting for the answer
+    #[arg(long, env = env::NO_WAIT, hide_env_values = true, value_parser = env::flag_parser())]
     no_wait: bool,
 
-    /// Leave the agent running when the turn is over, ready for `-s`
-    #[arg(long, env = env::KEEP, hide_env_values = true, value_parser = env::flag())]
+    /// Keep the agent running after the turn, ready for `-s`
+    #[arg(long, env = env::KEEP, hide_env_values = true, value_parser = env::flag_parser())]
     keep: bool,
 
-    /// Use no daemon: a hub in this process that forgets everything, for CI and containers
-    #[arg(long, env = env::ISOLATED, hide_env_values = true, value_parser = env::flag())]
+    /// Run without a daemon and without stored sessions, for CI and containers
+    #[arg(long, env = env::ISOLATED, hide_env_values = true, value_parser = env::flag_parser())]
     isolated: bool,
 }
 
-impl Run {
-    pub(crate) fn run(self, desk: &Desk) -> Result<(), Failure> {
-        self.check()?;
-        let prompt = self.prompt()?;
-        let images = self.wishes.images()?;
-        let deadline = self.timeout.map(Deadline::after);
-        let starting = self.launch.starting(desk, deadline)?;
-        // Declared first, dropped last: the hub in this process ends when its client has left.
-        let (_hosted, socket) = if self.isolated {
-            let (hosted, socket) = Hosted::start(desk.dial.paths())?;
-            (Some(hosted), socket)
+impl RunCommand {
+    pub(crate) fn run(self, context: &CommandContext) -> Result<(), CommandError> {
+        self.check_flags()?;
+        let prompt = self.read_prompt()?;
+        let images = self.settings.image_blocks()?;
+        let time_limit = self.timeout.map(TimeLimit::after);
+        let launch = self.launch_args.resolve(context, time_limit)?;
+        // Declared before the connection, so that it is dropped after it.
+        let (_hub, socket) = if self.isolated {
+            let (hub, socket) = InProcessHub::start(context.daemon.paths())?;
+            (Some(hub), socket)
         } else {
-            (None, desk.dial.open()?)
+            (None, context.daemon.dial_or_start()?)
         };
-        let mut conn = Conn::new(socket, &desk.out)?;
-        conn.heed_signals()?;
-        if self.format == Telling::Json && !self.no_wait {
-            conn.tap();
+        let mut conn = HubConnection::new(socket, &context.output)?;
+        conn.watch_signals()?;
+        if self.format == ConversationFormat::Json && !self.no_wait {
+            conn.start_printing_frames();
         }
-        let mut goal = match &self.session {
-            Some(named) => self.go_on(&mut conn, named, &starting)?,
-            None => self.begin(&mut conn, &starting)?,
+        let mut target = match &self.session {
+            Some(named) => self.continue_session(&mut conn, named, &launch)?,
+            None => self.open_session(&mut conn, &launch)?,
         };
-        if self.format == Telling::Text && !self.no_wait {
-            desk.out.note(&paint(DIM, format!("session {}", goal.session)));
+        if self.format == ConversationFormat::Text && !self.no_wait {
+            context.output.print_note(&paint(DIM, format!("session {}", target.session)));
         }
-        self.describe(&goal, desk);
-        if let Err(failure) = self.set(&mut conn, &mut goal, &starting) {
-            if goal.ours {
-                goal.close(&mut conn);
+        self.print_session_details(&target, context);
+        if let Err(error) = self.apply_settings(&mut conn, &mut target, &launch) {
+            if target.close_after_use {
+                target.close(&mut conn);
             }
-            return Err(failure);
+            return Err(error);
         }
-        let first = prompt.map(|it| self.params(&goal, &it, images));
+        let first_prompt = prompt.map(|it| self.prompt_params(&target, &it, images));
         if self.no_wait {
-            return self.leave(&mut conn, &goal, &first.unwrap_or_default(), desk);
+            return self.submit_prompt(
+                &mut conn,
+                &target,
+                &first_prompt.unwrap_or_default(),
+                context,
+            );
         }
-        let mut driver = Driver::new(&mut conn, &desk.out, &goal, self.manner(desk));
-        let done = match first {
-            Some(params) if !self.interactive => driver.turn(&params, deadline),
-            first => driver.converse(first),
+        let mut driver =
+            TurnDriver::new(&mut conn, &context.output, &target, self.turn_options(context));
+        let completion = match first_prompt {
+            Some(params) if !self.interactive => driver.run_turn(&params, time_limit),
+            first_prompt => driver.run_stdin_prompts(first_prompt),
         };
-        if goal.ours && !self.keep && done.over {
-            goal.close(&mut conn);
+        if target.close_after_use && !self.keep && completion.is_turn_over {
+            target.close(&mut conn);
         }
-        done.outcome
+        completion.outcome
     }
 
-    /// Who it is and what can be chosen, for those who want to know everything.
-    fn describe(&self, goal: &Goal, desk: &Desk) {
-        if self.format != Telling::Text || self.no_wait || !desk.out.is_verbose() {
+    /// Prints the agent and its settings with `--verbose`.
+    fn print_session_details(&self, target: &TargetSession, context: &CommandContext) {
+        if self.format != ConversationFormat::Text || self.no_wait || !context.output.is_verbose() {
             return;
         }
-        let info = &goal.told["agentInfo"];
-        let told = |name: &str| info[name].as_str().unwrap_or_default();
-        let agent = format!("{} {}", told("name"), told("version"));
+        let info = &target.initialize_result["agentInfo"];
+        let text = |name: &str| info[name].as_str().unwrap_or_default();
+        let agent = format!("{} {}", text("name"), text("version"));
         let agent = [("agent".to_owned(), agent)].into_iter().filter(|it| it.1 != " ");
-        for (name, text) in agent.chain(described(&goal.setup)) {
-            let line = one_line(&format!("{name:<5} {text}"), LINE_CHARS_MAX);
-            desk.out.note(&paint(DIM, line));
+        for (name, text) in agent.chain(describe_options(&target.setup)) {
+            let line = to_one_line(&format!("{name:<5} {text}"), LINE_CHARS_MAX);
+            context.output.print_note(&paint(DIM, line));
         }
     }
 
-    /// What cannot be meant together.
-    fn check(&self) -> Result<(), Failure> {
+    /// Rejects flags that cannot be combined.
+    fn check_flags(&self) -> Result<(), CommandError> {
         if self.isolated && (self.session.is_some() || self.no_wait) {
-            let message = "a hub in this process knows no earlier sessions and outlives no command";
+            let message = "`--isolated` cannot be combined with `--session` or `--no-wait`";
             let hint = "leave out `--isolated`, or `--session` and `--no-wait`";
-            return Err(Failure::usage(message, hint));
+            return Err(CommandError::usage(message, hint));
         }
-        if self.session.is_some() && self.wishes.wants_directories() {
-            let message = "the directories of a session are chosen when it is opened";
-            return Err(Failure::usage(message, "leave out `--add-dir` or `--session`"));
+        if self.session.is_some() && self.settings.has_directories() {
+            let message = "`--add-dir` cannot be combined with `--session`: directories are set when a session is opened";
+            return Err(CommandError::usage(message, "leave out `--add-dir` or `--session`"));
         }
         if self.interactive && self.no_wait {
-            let message = "nobody can wait for prompts and leave at once";
-            return Err(Failure::usage(message, "leave out `--interactive` or `--no-wait`"));
+            let message = "`--interactive` cannot be combined with `--no-wait`";
+            return Err(CommandError::usage(message, "leave out `--interactive` or `--no-wait`"));
         }
-        if self.prompt.is_none() && self.wishes.wants_images() {
-            let message = "`--image` goes with the prompt of the command line, and there is none";
-            let hint = "give a prompt, or image blocks with `--input json`";
-            return Err(Failure::usage(message, hint));
+        if self.prompt.is_none() && self.settings.has_images() {
+            let message = "`--image` requires a prompt on the command line";
+            let hint = "pass a prompt, or send image blocks with `--input json`";
+            return Err(CommandError::usage(message, hint));
         }
         if self.interactive && self.prompt.as_deref() == Some("-") {
-            let message = "with `--interactive` every line of stdin is a prompt of its own";
-            return Err(Failure::usage(message, "leave out `-`, or `--interactive`"));
+            let message = "`-` cannot be combined with `--interactive`, which reads one prompt per line of stdin";
+            return Err(CommandError::usage(message, "leave out `-`, or `--interactive`"));
         }
         Ok(())
     }
 
-    fn prompt(&self) -> Result<Option<String>, Failure> {
-        let hint = "give it as an argument, or `-` to read it from stdin, or `--interactive` to \
-                    read one after the other; the agent's command goes after `--`";
+    fn read_prompt(&self) -> Result<Option<String>, CommandError> {
+        let hint = "pass it as an argument, `-` to read it from stdin, or `--interactive` to read one \
+                    prompt per line; the agent's command goes after `--`";
         match self.prompt.as_deref() {
             None if self.interactive => Ok(None),
-            None => Err(Failure::usage("there is no prompt", hint)),
+            None => Err(CommandError::usage("no prompt given", hint)),
             Some("-") => {
                 let mut prompt = String::new();
                 std::io::stdin().read_to_string(&mut prompt).map_err(|source| {
-                    Failure::local("cannot read the prompt from stdin", source)
+                    CommandError::local("cannot read the prompt from stdin", source)
                 })?;
                 if prompt.trim().is_empty() {
-                    return Err(Failure::usage("the prompt on stdin is empty", ""));
+                    return Err(CommandError::usage("the prompt on stdin is empty", ""));
                 }
                 Ok(Some(prompt))
             }
             Some(prompt) if prompt.trim().is_empty() => {
-                Err(Failure::usage("the prompt is empty", hint))
+                Err(CommandError::usage("the prompt is empty", hint))
             }
             Some(prompt) => Ok(Some(prompt.to_owned())),
         }
     }
 
-    /// The first prompt as the hub gets it.
-    fn params(&self, goal: &Goal, prompt: &str, images: Vec<Value>) -> Value {
-        let mut blocks = vec![input::text(prompt)];
+    /// The parameters of `session/prompt` for the prompt of the command line.
+    fn prompt_params(&self, target: &TargetSession, prompt: &str, images: Vec<Value>) -> Value {
+        let mut blocks = vec![input::text_block(prompt)];
         blocks.extend(images);
-        let mut params = json!({ "sessionId": goal.session, "prompt": blocks });
+        let mut params = json!({ "sessionId": target.session, "prompt": blocks });
         if self.steer {
             params["_meta"] = json!({ "jackfield": { "steer": true } });
         }
         params
     }
 
-    fn manner(&self, desk: &Desk) -> Manner {
-        // Lines of a program are no answers of a person.
-        let person = desk.out.can_ask() && !(self.interactive && self.input == Input::Json);
-        let otherwise = if person { None } else { Some(OnAsk::Deny) };
-        Manner {
+    fn turn_options(&self, context: &CommandContext) -> TurnOptions {
+        // With `--input json` stdin is a program, which does not answer questions.
+        let can_ask_user = context.output.can_prompt_user()
+            && !(self.interactive && self.input == InputFormat::Json);
+        let otherwise = if can_ask_user { None } else { Some(UnapprovedAction::Deny) };
+        TurnOptions {
             format: self.format,
-            rules: Rules { approve: self.approve, otherwise: self.on_ask.or(otherwise) },
+            rules: ApprovalRules { approve: self.approve, otherwise: self.on_ask.or(otherwise) },
             timeout: self.timeout,
             input: self.input,
         }
     }
 
-    /// Clients that print raw ACP get nothing else; the others like to know more.
-    fn aware(&self) -> bool {
-        self.format != Telling::Json || self.no_wait
+    /// With `--format json` the client receives ACP messages only.
+    fn client_protocol(&self) -> ClientProtocol {
+        if self.format == ConversationFormat::Json && !self.no_wait {
+            ClientProtocol::AcpOnly
+        } else {
+            ClientProtocol::WithHubEvents
+        }
     }
 }

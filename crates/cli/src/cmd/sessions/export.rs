@@ -1,16 +1,18 @@
-//! `jackfield sessions export`: a session in a file, to keep, to send or to import elsewhere.
+//! `jackfield sessions export`: writes a session to a file.
 
 use crate::{
-    app::Desk,
+    app::CommandContext,
     env,
-    exit::Exit,
-    hub::{Conn, Part, Row, facts_of, find, sessions},
-    out::{Out, count, events_between, rfc3339_now},
-    report::Failure,
+    exit::CliExitCode,
+    hub::{HubConnection, LogRange, SessionRow, find_session, list_sessions, read_log_range},
+    out::{CommandOutput, format_count, format_event_range, rfc3339_now},
+    report::CommandError,
 };
 use clap::{Args, ValueEnum};
 use jackfield_events::{MissingEvent, ReceivedEvent};
-use jackfield_views::{Transcript, Veil, archive::Header, transcript::About};
+use jackfield_views::{
+    MarkdownTranscript, StreamingRedactor, export_file::ExportHeader, transcript::TranscriptHeader,
+};
 use serde_json::{Map, Value, json};
 use std::{
     fs::{self, File},
@@ -18,11 +20,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Write a session and its whole log to a file, without secrets unless you want them
+/// Write a session and its whole log to a file, by default without secrets
 ///
-/// What looks like a secret is replaced by `***`, also where it is split over several messages.
-/// `--raw` keeps everything byte for byte: whoever has such a file has what was said in the session.
-/// As Markdown a session can be read and shown, but not imported.
+/// Secrets are replaced by `***`, even if they are split over several messages. `--raw` keeps the log
+/// byte for byte, including secrets. A Markdown export cannot be imported.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield sessions export s-7f3 -o session.ndjson
@@ -30,23 +31,23 @@ use std::{
   $ jackfield sessions export s-7f3 --raw -o backup.ndjson
   $ jackfield sessions export s-7f3 --format markdown -o session.md
   $ jackfield sessions export s-7f3 --skip-damaged -o rest.ndjson")]
-pub(super) struct Export {
-    /// An id, a unique prefix of one, or a title
+pub(super) struct ExportSessionCommand {
+    /// An id, a unique prefix of an id, or a title
     session: String,
 
-    /// The file to write, readable by you alone [default: stdout]
+    /// The file to write, readable only by you [default: stdout]
     #[arg(short, long, env = env::OUTPUT, hide_env_values = true, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Keep everything as it is, secrets too
-    #[arg(long, env = env::RAW, hide_env_values = true, value_parser = env::flag())]
+    /// Keep the log unchanged, including secrets
+    #[arg(long, env = env::RAW, hide_env_values = true, value_parser = env::flag_parser())]
     raw: bool,
 
-    /// Leave out events whose record in the journal is damaged, and name them; such a file cannot be imported
-    #[arg(long, env = env::SKIP_DAMAGED, hide_env_values = true, value_parser = env::flag())]
+    /// Skip events whose record in the journal is damaged, and list them; such a file cannot be imported
+    #[arg(long, env = env::SKIP_DAMAGED, hide_env_values = true, value_parser = env::flag_parser())]
     skip_damaged: bool,
 
-    /// What to write
+    /// The format of the file
     #[arg(
         id = "export_format",
         long = "format",
@@ -56,45 +57,61 @@ pub(super) struct Export {
         value_enum,
         default_value_t
     )]
-    form: Form,
+    format: ExportFormat,
 }
 
-// Apart from how commands print: with `JACKFIELD_FORMAT=quiet` an export is still one.
+// Not `OutputFormat`: `JACKFIELD_FORMAT=quiet` must not affect an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-enum Form {
-    /// The log, an event a line, for `sessions import` and for programs
+enum ExportFormat {
+    /// The log with one event per line, for `sessions import` and for programs
     #[default]
     Ndjson,
-    /// The conversation, for people: what was said and done, and what it has used
+    /// The conversation as a readable document, with its usage
     Markdown,
 }
 
-impl Export {
-    pub(super) fn run(&self, desk: &Desk, conn: &mut Conn) -> Result<(), Failure> {
-        let row = find(&sessions(conn)?, &self.session)?;
-        let written = match &self.output {
-            None => self.write(conn, &row, &mut Sink::Stdout(desk.out.clone(), String::new()))?,
+impl ExportSessionCommand {
+    pub(super) fn run(
+        &self,
+        context: &CommandContext,
+        conn: &mut HubConnection,
+    ) -> Result<(), CommandError> {
+        let row = find_session(&list_sessions(conn)?, &self.session)?;
+        let result = match &self.output {
+            None => self.write(
+                conn,
+                &row,
+                &mut ExportSink::Stdout(context.output.clone(), String::new()),
+            )?,
             Some(path) => {
-                let file = private_file(path)?;
-                let mut sink = Sink::File(BufWriter::new(file), path.clone());
-                self.write(conn, &row, &mut sink).inspect_err(|_| discard(path))?
+                let file = create_private_file(path)?;
+                let mut sink = ExportSink::File(BufWriter::new(file), path.clone());
+                self.write(conn, &row, &mut sink).inspect_err(|_| remove_incomplete_file(path))?
             }
         };
-        let to = self.output.as_ref().map(|it| format!(" to {}", it.display())).unwrap_or_default();
+        let destination =
+            self.output.as_ref().map(|it| format!(" to {}", it.display())).unwrap_or_default();
         let secrets = if self.raw { "secrets included" } else { "secrets hidden" };
-        let events = count(written.events, "event");
-        desk.out.note(&format!("exported {}{to} ({events}, {secrets})", row.session_id));
-        for MissingEvents { first, last, why } in &written.missing {
-            let events = events_between(*first, *last);
-            desk.out.alert(&format!("warning: {events} missing: {why}"));
+        let events = format_count(result.events, "event");
+        context
+            .output
+            .print_note(&format!("exported {}{destination} ({events}, {secrets})", row.session_id));
+        for MissingEvents { first, last, why } in &result.missing {
+            let events = format_event_range(*first, *last);
+            context.output.print_alert(&format!("warning: {events} missing: {why}"));
         }
         Ok(())
     }
 
-    fn write(&self, conn: &mut Conn, row: &Row, sink: &mut Sink) -> Result<Written, Failure> {
-        let events = match self.form {
-            Form::Ndjson => self.write_log(conn, row, sink)?,
-            Form::Markdown => self.write_markdown(conn, row, sink)?,
+    fn write(
+        &self,
+        conn: &mut HubConnection,
+        row: &SessionRow,
+        sink: &mut ExportSink,
+    ) -> Result<ExportResult, CommandError> {
+        let events = match self.format {
+            ExportFormat::Ndjson => self.write_log(conn, row, sink)?,
+            ExportFormat::Markdown => self.write_markdown(conn, row, sink)?,
         };
         sink.finish()?;
         Ok(events)
@@ -102,51 +119,59 @@ impl Export {
 
     fn write_markdown(
         &self,
-        conn: &mut Conn,
-        row: &Row,
-        sink: &mut Sink,
-    ) -> Result<Written, Failure> {
-        let (mut veil, mut transcript) = (Veil::default(), Transcript::default());
-        sink.text(&Transcript::header(&about(row)))?;
-        let mut written = Written::default();
-        facts_of(conn, &row.session_id, self.part(), &mut |event| {
-            if let Some(missing) = written.add(event) {
-                return sink
-                    .text(&format!("\n*Event {} is missing: {}*\n", missing.last, missing.why));
+        conn: &mut HubConnection,
+        row: &SessionRow,
+        sink: &mut ExportSink,
+    ) -> Result<ExportResult, CommandError> {
+        let (mut veil, mut transcript) =
+            (StreamingRedactor::default(), MarkdownTranscript::default());
+        sink.write_text(&MarkdownTranscript::render_header(&transcript_header(row)))?;
+        let mut result = ExportResult::default();
+        read_log_range(conn, &row.session_id, self.log_range(), &mut |event| {
+            if let Some(missing) = result.add_event(event) {
+                return sink.write_text(&format!(
+                    "\n*Event {} is missing: {}*\n",
+                    missing.last, missing.why
+                ));
             }
-            // An event that is nested too deep to be read is not shown to people.
+            // An event that is nested too deeply to be parsed is skipped.
             let event = serde_json::from_str(event).unwrap_or_default();
             let shown = if self.raw { vec![event] } else { veil.push(event) };
-            shown.into_iter().try_for_each(|it| sink.text(&fold_into(&mut transcript, it)))
+            shown.into_iter().try_for_each(|it| sink.write_text(&fold_event(&mut transcript, it)))
         })?;
         let rest = veil.finish();
-        rest.into_iter().try_for_each(|it| sink.text(&fold_into(&mut transcript, it)))?;
-        sink.text(&transcript.finish())?;
-        Ok(written)
+        rest.into_iter().try_for_each(|it| sink.write_text(&fold_event(&mut transcript, it)))?;
+        sink.write_text(&transcript.finish())?;
+        Ok(result)
     }
 
-    fn part(&self) -> Part {
-        Part { skip_damaged: self.skip_damaged, ..Part::default() }
+    fn log_range(&self) -> LogRange {
+        LogRange { skip_damaged: self.skip_damaged, ..LogRange::default() }
     }
 
-    fn write_log(&self, conn: &mut Conn, row: &Row, sink: &mut Sink) -> Result<Written, Failure> {
-        let (mut export, first) = jackfield_views::Export::new(&self.header(row));
-        sink.line(&first)?;
-        let mut written = Written::default();
-        facts_of(conn, &row.session_id, self.part(), &mut |event| {
-            written.add(event);
-            export.event(event).iter().try_for_each(|it| sink.line(it))
+    fn write_log(
+        &self,
+        conn: &mut HubConnection,
+        row: &SessionRow,
+        sink: &mut ExportSink,
+    ) -> Result<ExportResult, CommandError> {
+        let (mut export, first) = jackfield_views::SessionExport::start(&self.header(row));
+        sink.write_line(&first)?;
+        let mut result = ExportResult::default();
+        read_log_range(conn, &row.session_id, self.log_range(), &mut |event| {
+            result.add_event(event);
+            export.add_event(event).iter().try_for_each(|it| sink.write_line(it))
         })?;
-        export.finish().iter().try_for_each(|it| sink.line(it))?;
-        Ok(written)
+        export.finish().iter().try_for_each(|it| sink.write_line(it))?;
+        Ok(result)
     }
 
-    fn header(&self, row: &Row) -> Header {
+    fn header(&self, row: &SessionRow) -> ExportHeader {
         let more = json!({
             "agent": row.agent, "cwd": row.cwd, "title": row.title, "openedAt": row.opened_at,
             "jackfieldVersion": env!("CARGO_PKG_VERSION"),
         });
-        Header {
+        ExportHeader {
             session_id: row.session_id.clone(),
             redacted: !self.raw,
             exported_at: rfc3339_now(),
@@ -155,9 +180,9 @@ impl Export {
     }
 }
 
-/// What an export has, and what it lacks.
+/// How many events an export has, and which are missing.
 #[derive(Debug, Default)]
-struct Written {
+struct ExportResult {
     events: usize,
     missing: Vec<MissingEvents>,
 }
@@ -170,16 +195,16 @@ struct MissingEvents {
     why: String,
 }
 
-impl Written {
-    /// Counts an event. One that only stands for a damaged event is not counted but noted.
-    fn add(&mut self, event: &str) -> Option<&MissingEvents> {
+impl ExportResult {
+    /// Counts an event. A placeholder for a damaged event is added to the missing ones.
+    fn add_event(&mut self, event: &str) -> Option<&MissingEvents> {
         let value = serde_json::from_str(event).ok();
         let Some(MissingEvent { seq, why }) = value.as_ref().and_then(MissingEvent::from_value)
         else {
             self.events += 1;
             return None;
         };
-        // `…damaged at event 4: the checksum does not match`: the number is shown already.
+        // `…damaged at event 4: the checksum does not match`: only the last part is new.
         let (seq, why) = (seq.0, why.rsplit_once(": ").map_or(&*why, |(_, it)| it).to_owned());
         match self.missing.last_mut().filter(|it| it.last + 1 == seq && it.why == why) {
             Some(it) => it.last = seq,
@@ -189,13 +214,13 @@ impl Written {
     }
 }
 
-/// The Markdown that an event completes. An event of a newer daemon has none.
-fn fold_into(transcript: &mut Transcript, event: Value) -> String {
-    ReceivedEvent::from_value(event).map(|it| transcript.fold(&it)).unwrap_or_default()
+/// The Markdown that an event completes. Unknown events of a newer daemon have none.
+fn fold_event(transcript: &mut MarkdownTranscript, event: Value) -> String {
+    ReceivedEvent::from_value(event).map(|it| transcript.fold_event(&it)).unwrap_or_default()
 }
 
-fn about(row: &Row) -> About {
-    About {
+fn transcript_header(row: &SessionRow) -> TranscriptHeader {
+    TranscriptHeader {
         session: row.session_id.clone(),
         title: row.title.clone(),
         agent: row.agent.clone(),
@@ -204,59 +229,59 @@ fn about(row: &Row) -> About {
     }
 }
 
-/// A file that only its owner can read, over whatever was there.
-pub(in crate::cmd) fn private_file(path: &Path) -> Result<File, Failure> {
-    jackfield_private_files::create_file(path).map_err(|source| unwritten(path, source))
+/// Creates a file that only its owner can read. An existing file is replaced.
+pub(in crate::cmd) fn create_private_file(path: &Path) -> Result<File, CommandError> {
+    jackfield_private_files::create_file(path).map_err(|source| write_error(path, source))
 }
 
-/// Half a file would only be refused later.
-fn discard(path: &Path) {
+/// Removes an incomplete export, which could not be imported.
+fn remove_incomplete_file(path: &Path) {
     if fs::symlink_metadata(path).is_ok_and(|it| it.is_file()) {
-        // The failure that led here says more than one about this.
+        // The error that led here is more important.
         let _left = fs::remove_file(path);
     }
 }
 
-/// Where it goes.
-enum Sink {
+/// Where an export is written.
+enum ExportSink {
     File(BufWriter<File>, PathBuf),
-    Stdout(Out, String),
+    Stdout(CommandOutput, String),
 }
 
 const CHUNK_BYTES: usize = 64 * 1024;
 
-impl Sink {
-    fn line(&mut self, line: &str) -> Result<(), Failure> {
-        self.text(line)?;
-        self.text("\n")
+impl ExportSink {
+    fn write_line(&mut self, line: &str) -> Result<(), CommandError> {
+        self.write_text(line)?;
+        self.write_text("\n")
     }
 
-    fn text(&mut self, text: &str) -> Result<(), Failure> {
+    fn write_text(&mut self, text: &str) -> Result<(), CommandError> {
         match self {
-            Sink::File(file, path) => {
-                file.write_all(text.as_bytes()).map_err(|it| unwritten(path, it))
+            ExportSink::File(file, path) => {
+                file.write_all(text.as_bytes()).map_err(|it| write_error(path, it))
             }
-            Sink::Stdout(out, held) => {
-                held.push_str(text);
-                let full = CHUNK_BYTES <= held.len();
-                if full { out.exact(&std::mem::take(held)) } else { Ok(()) }
+            ExportSink::Stdout(output, buffer) => {
+                buffer.push_str(text);
+                let is_full = CHUNK_BYTES <= buffer.len();
+                if is_full { output.print_raw(&std::mem::take(buffer)) } else { Ok(()) }
             }
         }
     }
 
-    fn finish(&mut self) -> Result<(), Failure> {
+    fn finish(&mut self) -> Result<(), CommandError> {
         match self {
-            Sink::File(file, path) => file.flush().map_err(|it| unwritten(path, it)),
-            Sink::Stdout(out, held) => out.exact(&std::mem::take(held)),
+            ExportSink::File(file, path) => file.flush().map_err(|it| write_error(path, it)),
+            ExportSink::Stdout(output, buffer) => output.print_raw(&std::mem::take(buffer)),
         }
     }
 }
 
-pub(in crate::cmd) fn unwritten(path: &Path, source: io::Error) -> Failure {
-    Failure::Local {
+pub(in crate::cmd) fn write_error(path: &Path, source: io::Error) -> CommandError {
+    CommandError::Local {
         what: format!("cannot write `{}`", path.display()),
         source: source.into(),
-        exit: Exit::Failed,
-        hint: "name another file with `-o`".into(),
+        exit: CliExitCode::Failed,
+        hint: "choose another file with `-o`".into(),
     }
 }

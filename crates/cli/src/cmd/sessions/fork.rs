@@ -1,58 +1,67 @@
-//! `jackfield sessions fork`: a session that branches off another.
+//! `jackfield sessions fork`: creates a session from the log of another.
 
 use crate::{
-    app::Desk,
+    app::CommandContext,
     env,
-    hub::{Conn, Until, Wait, find, sessions},
-    out::{Format, document},
-    report::Failure,
+    hub::{HubConnection, ResponseWait, WaitLimit, find_session, list_sessions},
+    out::{OutputFormat, print_json_document},
+    report::CommandError,
 };
 use clap::Args;
 use jackfield_protocol::acp::Method;
 use serde_json::json;
 
-/// Make a session that branches off another: the same past, a future of its own
+/// Create a session that continues from a copy of another session's log
 ///
-/// The log is copied up to an event, by default the last; `jackfield log` shows their numbers. What
-/// waits in the queue is not copied. Prints the id of the new session.
+/// The log is copied up to an event, by default the last one; `jackfield log` shows the numbers. Queued
+/// prompts are not copied. It prints the id of the new session.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield sessions fork s-7f3
   $ jackfield sessions fork s-7f3 --at 120
   $ jackfield run -s \"$(jackfield sessions fork s-7f3)\" \"Try it the other way\"")]
-pub(super) struct Fork {
-    /// An id, a unique prefix of one, or a title
+pub(super) struct ForkSessionCommand {
+    /// An id, a unique prefix of an id, or a title
     session: String,
 
-    /// The event after which it branches off [default: the last]
+    /// The last event to copy [default: the last event of the log]
     #[arg(long, env = env::AT, hide_env_values = true, value_name = "SEQ")]
     at: Option<u64>,
 
     /// How to print the new session's id
     #[arg(long, env = env::FORMAT, hide_env_values = true, value_enum, default_value_t)]
-    format: Format,
+    format: OutputFormat,
 }
 
-impl Fork {
-    pub(super) fn run(&self, desk: &Desk, conn: &mut Conn) -> Result<(), Failure> {
-        let row = find(&sessions(conn)?, &self.session)?;
+impl ForkSessionCommand {
+    pub(super) fn run(
+        &self,
+        context: &CommandContext,
+        conn: &mut HubConnection,
+    ) -> Result<(), CommandError> {
+        let row = find_session(&list_sessions(conn)?, &self.session)?;
         if let Some(at) = self.at.filter(|it| !(1..=row.events).contains(it)) {
             let (id, events) = (&row.session_id, row.events);
             let message = format!("{id} has no event {at}: its events are 1 to {events}");
             let hint = format!("`jackfield log {id} --format json` shows them");
-            return Err(Failure::usage(message, &hint));
+            return Err(CommandError::usage(message, &hint));
         }
         let mut params = json!({ "sessionId": row.session_id, "cwd": row.cwd });
         if let Some(at) = self.at {
             params["_meta"] = json!({ "jackfield": { "seq": at } });
         }
-        // A long log takes its time, and there is always Ctrl-C.
-        let wait = Wait { what: "the session to be copied", until: Until::Deadline(None) };
-        let answer = conn.call(Method::SessionFork.name(), &params, wait)?;
+        // Copying a long log takes time; Ctrl-C cancels the wait.
+        let wait = ResponseWait {
+            waited_for: "the daemon to copy the session",
+            limit: WaitLimit::Caller(None),
+        };
+        let answer = conn.call_method(Method::SessionFork.name(), &params, wait)?;
         let fork = answer["sessionId"].as_str().unwrap_or_default();
         match self.format {
-            Format::Json => document(&desk.out, &json!({ "sessionId": fork })),
-            Format::Text | Format::Quiet => desk.out.line(fork),
+            OutputFormat::Json => {
+                print_json_document(&context.output, &json!({ "sessionId": fork }))
+            }
+            OutputFormat::Text | OutputFormat::Quiet => context.output.print_line(fork),
         }
     }
 }

@@ -1,18 +1,18 @@
-//! `jackfield sessions import`: a session out of a file that `export` wrote.
+//! `jackfield sessions import`: creates a session from a file that `export` wrote.
 
 use crate::{
-    app::Desk,
+    app::CommandContext,
     env,
-    exit::Exit,
-    hub::{Conn, Until, Wait},
-    out::{count, one_line},
-    report::Failure,
+    exit::CliExitCode,
+    hub::{HubConnection, ResponseWait, WaitLimit},
+    out::{format_count, to_one_line},
+    report::CommandError,
 };
 use clap::Args;
 use jackfield_protocol::acp::Method;
 use jackfield_views::{
-    Entry, Flaw, Reader,
-    archive::{Header, NEWER},
+    ExportError, ExportLine, ExportReader,
+    export_file::{ExportHeader, NEWER_FORMAT},
 };
 use serde_json::{Value, json};
 use std::{
@@ -21,42 +21,47 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Make a session of a file that `export` wrote
+/// Create a session from a file that `export` wrote
 ///
-/// It keeps its id if that is free here, and gets a new one otherwise. Its agent need not be
-/// installed to read it. A file that was cut or changed is refused, and nothing of it is kept.
+/// It keeps its id if that is not used here, and gets a new one otherwise. Its agent does not have to
+/// be installed. A truncated or changed file is rejected, and nothing of it is stored.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield sessions import session.ndjson
   $ jackfield sessions import session.ndjson --name \"from the laptop\"
   $ ssh laptop jackfield sessions export s-7f3 --raw | jackfield sessions import -")]
-pub(super) struct Import {
-    /// The file, `-` for stdin
+pub(super) struct ImportSessionCommand {
+    /// The file; `-` for stdin
     file: PathBuf,
 
-    /// A title of its own
+    /// A new title
     #[arg(long, env = env::NAME, hide_env_values = true, value_name = "TITLE")]
     name: Option<String>,
 }
 
-/// So much is sent at once; the next is sent when the journal has it.
+/// How many bytes are sent at once. The next slice is sent when the journal has stored the previous one.
 const SLICE_BYTES: usize = 256 * 1024;
-/// A line is a message and a little.
+/// A line is a message with a few more members.
 const LINE_BYTES_MAX: usize = 17 << 20;
 
-impl Import {
-    pub(super) fn run(&self, desk: &Desk, conn: &mut Conn) -> Result<(), Failure> {
-        let mut lines = Lines { input: open(&self.file)?, reader: Reader::default() };
-        let shown = shown(&self.file);
-        let refused = |flaw: Flaw| refused(&shown, &flaw);
-        let header = lines.header().map_err(refused)?;
-        let begun = call(conn, &json!({ "from": header.session_id }))?;
-        let id = begun["sessionId"].as_str().unwrap_or_default().to_owned();
+impl ImportSessionCommand {
+    pub(super) fn run(
+        &self,
+        context: &CommandContext,
+        conn: &mut HubConnection,
+    ) -> Result<(), CommandError> {
+        let mut lines =
+            ArchiveLines { input: open_input(&self.file)?, reader: ExportReader::default() };
+        let file = describe_file(&self.file);
+        let rejected = |error: ExportError| rejected_error(&file, &error);
+        let header = lines.read_header().map_err(rejected)?;
+        let started = send_import(conn, &json!({ "from": header.session_id }))?;
+        let id = started["sessionId"].as_str().unwrap_or_default().to_owned();
         let events = loop {
-            let (slice, end) = lines.slice().map_err(refused)?;
+            let (slice, end) = lines.read_slice().map_err(rejected)?;
             if !slice.is_empty() {
-                call(conn, &json!({ "sessionId": id, "lines": slice }))
-                    .map_err(|failure| placed(&shown, failure))?;
+                send_import(conn, &json!({ "sessionId": id, "lines": slice }))
+                    .map_err(|error| locate_error(&file, error))?;
             }
             if let Some(events) = end {
                 break events;
@@ -64,59 +69,61 @@ impl Import {
         };
         let mut last = json!({ "sessionId": id, "end": true });
         if let Some(name) = &self.name {
-            last["title"] = json!(one_line(name, 200));
+            last["title"] = json!(to_one_line(name, 200));
         }
-        call(conn, &last)?;
-        desk.out.line(&id)?;
-        let events = count(usize::try_from(events).unwrap_or(usize::MAX), "event");
-        let named = if id == header.session_id {
+        send_import(conn, &last)?;
+        context.output.print_line(&id)?;
+        let events = format_count(usize::try_from(events).unwrap_or(usize::MAX), "event");
+        let name = if id == header.session_id {
             format!("under its own id {id}")
         } else {
-            format!("as {id}: {} is taken here", header.session_id)
+            format!("as {id}, because {} is already used here", header.session_id)
         };
-        let hidden =
-            if header.redacted { "; its secrets were hidden when it was exported" } else { "" };
-        desk.out.note(&format!("imported {named} ({events}{hidden})"));
+        let hidden = if header.redacted { "; its secrets were hidden by the export" } else { "" };
+        context.output.print_note(&format!("imported {name} ({events}{hidden})"));
         Ok(())
     }
 }
 
-fn open(path: &Path) -> Result<Box<dyn BufRead>, Failure> {
+fn open_input(path: &Path) -> Result<Box<dyn BufRead>, CommandError> {
     if path == Path::new("-") {
         return Ok(Box::new(BufReader::new(io::stdin())));
     }
     let file = File::open(path);
-    let file = file.map_err(|source| Failure::Local {
+    let file = file.map_err(|source| CommandError::Local {
         what: format!("cannot read `{}`", path.display()),
         source: source.into(),
-        exit: Exit::NotFound,
-        hint: "give a file that `jackfield sessions export` wrote".into(),
+        exit: CliExitCode::NotFound,
+        hint: "pass a file that `jackfield sessions export` wrote".into(),
     })?;
     Ok(Box::new(BufReader::new(file)))
 }
 
-struct Lines {
+/// Reads the lines of an export.
+struct ArchiveLines {
     input: Box<dyn BufRead>,
-    reader: Reader,
+    reader: ExportReader,
 }
 
-impl Lines {
-    fn header(&mut self) -> Result<Header, Flaw> {
-        let Some(line) = self.next()? else { return Err(self.cut()) };
-        match self.reader.read(&line)? {
-            Entry::Header(header) => Ok(*header),
-            Entry::Event(_) | Entry::End => Err(self.reader.flaw("the header is missing")),
+impl ArchiveLines {
+    fn read_header(&mut self) -> Result<ExportHeader, ExportError> {
+        let Some(line) = self.next_line()? else { return Err(self.truncated_error()) };
+        match self.reader.read_line(&line)? {
+            ExportLine::Header(header) => Ok(*header),
+            ExportLine::Event(_) | ExportLine::End => {
+                Err(self.reader.error_at_line("the header is missing"))
+            }
         }
     }
 
-    /// The next events; with the last ones how many there were, when the whole file was good.
-    fn slice(&mut self) -> Result<(Vec<String>, Option<u64>), Flaw> {
+    /// The next events. The last slice comes with the total number of events, if the whole file is valid.
+    fn read_slice(&mut self) -> Result<(Vec<String>, Option<u64>), ExportError> {
         let (mut slice, mut bytes) = (Vec::new(), 0);
         while bytes < SLICE_BYTES {
-            let Some(line) = self.next()? else {
+            let Some(line) = self.next_line()? else {
                 return self.reader.finish().map(|events| (slice, Some(events)));
             };
-            if let Entry::Event(event) = self.reader.read(&line)? {
+            if let ExportLine::Event(event) = self.reader.read_line(&line)? {
                 bytes += event.len();
                 slice.push(event.into_owned());
             }
@@ -124,59 +131,63 @@ impl Lines {
         Ok((slice, None))
     }
 
-    fn next(&mut self) -> Result<Option<String>, Flaw> {
+    fn next_line(&mut self) -> Result<Option<String>, ExportError> {
         let mut line = Vec::new();
         let limit = u64::try_from(LINE_BYTES_MAX).unwrap_or(u64::MAX);
         let mut limited = io::Read::take(&mut self.input, limit);
         let read = limited.read_until(b'\n', &mut line);
-        read.map_err(|error| self.reader.flaw(&format!("cannot read on: {error}")))?;
+        read.map_err(|error| {
+            self.reader.error_at_line(&format!("cannot read the next line: {error}"))
+        })?;
         if line.is_empty() {
             return Ok(None);
         }
         if line.pop_if(|it| *it == b'\n').is_none() && LINE_BYTES_MAX <= line.len() {
-            return Err(self.reader.flaw("the next line is longer than any event"));
+            return Err(self.reader.error_at_line("the next line exceeds the limit of 17 MiB"));
         }
         line.pop_if(|it| *it == b'\r');
         let text = String::from_utf8(line);
-        text.map(Some).map_err(|_| self.reader.flaw("the next line is no text"))
+        text.map(Some).map_err(|_| self.reader.error_at_line("the next line is not valid UTF-8"))
     }
 
-    fn cut(&self) -> Flaw {
-        self.reader.finish().err().unwrap_or_else(|| self.reader.flaw("the file is empty"))
+    fn truncated_error(&self) -> ExportError {
+        self.reader.finish().err().unwrap_or_else(|| self.reader.error_at_line("the file is empty"))
     }
 }
 
-fn call(conn: &mut Conn, params: &Value) -> Result<Value, Failure> {
-    let wait = Wait { what: "the events to be written", until: Until::Hub };
-    conn.call(Method::ControlImport.name(), params, wait)
+fn send_import(conn: &mut HubConnection, params: &Value) -> Result<Value, CommandError> {
+    let wait = ResponseWait { waited_for: "the daemon to store the events", limit: WaitLimit::Hub };
+    conn.call_method(Method::ControlImport.name(), params, wait)
 }
 
-fn shown(path: &Path) -> String {
+fn describe_file(path: &Path) -> String {
     if path == Path::new("-") { "stdin".into() } else { format!("`{}`", path.display()) }
 }
 
-fn refused(file: &str, flaw: &Flaw) -> Failure {
-    let hint = if flaw.why == NEWER {
-        "update jackfield here, and import it again"
+fn rejected_error(file: &str, error: &ExportError) -> CommandError {
+    let hint = if error.reason == NEWER_FORMAT {
+        "update jackfield and import the file again"
     } else {
-        "export the session again; files are not meant to be edited"
+        "export the session again; an edited file cannot be imported"
     };
-    Failure::Local {
-        what: format!("{file} cannot be imported; nothing of it was kept"),
-        source: flaw.to_string().into(),
-        exit: Exit::Failed,
+    CommandError::Local {
+        what: format!("cannot import {file}; nothing of it was stored"),
+        source: error.to_string().into(),
+        exit: CliExitCode::Failed,
         hint: hint.into(),
     }
 }
 
-/// The hub counts events; people count lines.
-fn placed(file: &str, failure: Failure) -> Failure {
-    let told = failure.to_string();
-    let place = told.split_once("event ").and_then(|(_, it)| it.split_once(": "));
+/// Replaces the event number in an error of the hub by the line number in the file.
+fn locate_error(file: &str, error: CommandError) -> CommandError {
+    let message = error.to_string();
+    let place = message.split_once("event ").and_then(|(_, it)| it.split_once(": "));
     let place = place.and_then(|(seq, why)| Some((seq.parse::<usize>().ok()?, why)));
     match place {
-        Some((seq, why)) => refused(file, &Flaw { line: seq + 1, why: why.to_owned() }),
-        None => failure,
+        Some((seq, why)) => {
+            rejected_error(file, &ExportError { line: seq + 1, reason: why.to_owned() })
+        }
+        None => error,
     }
 }
 
@@ -185,13 +196,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_that_the_hub_refuses_is_named_by_its_line() {
-        let refused = |why: &str| placed("`x`", Failure::usage(why, "none"));
-        let Failure::Local { source, .. } = refused("invalid params: event 2: it is no event")
+    fn event_that_the_hub_rejects_is_reported_by_its_line() {
+        let rejected = |why: &str| locate_error("`x`", CommandError::usage(why, "none"));
+        let CommandError::Local { source, .. } =
+            rejected("invalid params: event 2: it is no event")
         else {
-            panic!("it has a line");
+            panic!("the error has no line");
         };
         assert_eq!(source.to_string(), "line 3: it is no event");
-        assert!(matches!(refused("the event is odd: why"), Failure::Usage { .. }));
+        assert!(matches!(rejected("the event is odd: why"), CommandError::Usage { .. }));
     }
 }

@@ -1,4 +1,4 @@
-//! `jackfield sessions`: every session there is, running or not.
+//! `jackfield sessions`: manages all sessions, running or not.
 
 mod export;
 mod fork;
@@ -6,17 +6,20 @@ mod import;
 mod prune;
 mod show;
 
-pub(super) use export::{private_file, unwritten};
+pub(super) use export::{create_private_file, write_error};
 
 use crate::{
-    app::Desk,
+    app::CommandContext,
     env,
-    hub::{Conn, Row, Until, Wait, find, sessions, unique_chars},
-    out::{
-        ALERT, BRIGHT, Cell, DIM, DONE, Format, NAME, Table, WARNING, ago, document, one_line,
-        paint, parse_rfc3339,
+    hub::{
+        HubConnection, ResponseWait, SessionRow, WaitLimit, find_session, list_sessions,
+        unique_prefix_length,
     },
-    report::Failure,
+    out::{
+        ALERT, BRIGHT, DIM, DONE, NAME, OutputFormat, TableCell, TextTable, WARNING, format_age,
+        paint, parse_rfc3339, print_json_document, to_one_line,
+    },
+    report::CommandError,
 };
 use clap::{Args, Subcommand};
 use jackfield_protocol::acp::Method;
@@ -30,173 +33,197 @@ use std::io;
   $ jackfield sessions show s-7f3
   $ jackfield sessions fork s-7f3 --at 120
   $ jackfield sessions rm s-7f3 --yes")]
-pub(crate) struct Sessions {
+pub(crate) struct SessionsCommand {
     #[command(subcommand)]
-    command: Command,
+    command: SessionsSubcommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
-    List(List),
-    Show(show::Show),
-    Fork(fork::Fork),
-    Close(Close),
-    Rm(Rm),
-    Export(export::Export),
-    Import(import::Import),
-    Prune(prune::Prune),
+enum SessionsSubcommand {
+    List(ListSessionsCommand),
+    Show(show::ShowSessionCommand),
+    Fork(fork::ForkSessionCommand),
+    Close(CloseSessionCommand),
+    Rm(RemoveSessionCommand),
+    Export(export::ExportSessionCommand),
+    Import(import::ImportSessionCommand),
+    Prune(prune::PruneSessionsCommand),
 }
 
-/// List every session, the latest first
+/// List all sessions, the latest first
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield sessions list
   $ jackfield sessions list --format json | jq '.sessions | length'")]
-struct List {
+struct ListSessionsCommand {
     /// How to print the list; `quiet` prints ids
     #[arg(long, env = env::FORMAT, hide_env_values = true, value_enum, default_value_t)]
-    format: Format,
+    format: OutputFormat,
 }
 
-/// End a session's agent; its log stays, and a prompt wakes it again
+/// Stop a session's agent; the log stays, and a prompt restarts the agent
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield sessions close s-7f3")]
-struct Close {
-    /// An id, a unique prefix of one, or a title
+struct CloseSessionCommand {
+    /// An id, a unique prefix of an id, or a title
     session: String,
 }
 
-/// Remove a session and its log for good
+/// Remove a session and its log permanently
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield sessions rm s-7f3
   $ jackfield sessions rm s-7f3 --yes")]
-struct Rm {
-    /// An id, a unique prefix of one, or a title
+struct RemoveSessionCommand {
+    /// An id, a unique prefix of an id, or a title
     session: String,
 
-    /// Do not ask first
-    #[arg(short, long, env = env::YES, hide_env_values = true, value_parser = env::flag())]
+    /// Do not ask for confirmation
+    #[arg(short, long, env = env::YES, hide_env_values = true, value_parser = env::flag_parser())]
     yes: bool,
 }
 
-impl Sessions {
-    pub(crate) fn run(self, desk: &Desk) -> Result<(), Failure> {
-        let mut conn = desk.dial.talk("sessions")?;
+impl SessionsCommand {
+    pub(crate) fn run(self, context: &CommandContext) -> Result<(), CommandError> {
+        let mut conn = context.daemon.connect("sessions")?;
         match self.command {
-            Command::List(it) => it.run(desk, &mut conn),
-            Command::Show(it) => it.run(desk, &mut conn),
-            Command::Fork(it) => it.run(desk, &mut conn),
-            Command::Close(it) => it.run(desk, &mut conn),
-            Command::Rm(it) => it.run(desk, &mut conn),
-            Command::Export(it) => it.run(desk, &mut conn),
-            Command::Import(it) => it.run(desk, &mut conn),
-            Command::Prune(it) => it.run(desk, &mut conn),
+            SessionsSubcommand::List(it) => it.run(context, &mut conn),
+            SessionsSubcommand::Show(it) => it.run(context, &mut conn),
+            SessionsSubcommand::Fork(it) => it.run(context, &mut conn),
+            SessionsSubcommand::Close(it) => it.run(context, &mut conn),
+            SessionsSubcommand::Rm(it) => it.run(context, &mut conn),
+            SessionsSubcommand::Export(it) => it.run(context, &mut conn),
+            SessionsSubcommand::Import(it) => it.run(context, &mut conn),
+            SessionsSubcommand::Prune(it) => it.run(context, &mut conn),
         }
     }
 }
 
-impl List {
-    fn run(&self, desk: &Desk, conn: &mut Conn) -> Result<(), Failure> {
-        let rows = sessions(conn)?;
+impl ListSessionsCommand {
+    fn run(&self, context: &CommandContext, conn: &mut HubConnection) -> Result<(), CommandError> {
+        let rows = list_sessions(conn)?;
         match self.format {
-            Format::Text if rows.is_empty() => {
-                desk.out.note("there are no sessions yet");
+            OutputFormat::Text if rows.is_empty() => {
+                context.output.print_note("there are no sessions yet");
                 Ok(())
             }
-            Format::Text => table(desk, &rows, &rows.iter().collect::<Vec<_>>()),
-            Format::Quiet => rows.iter().try_for_each(|it| desk.out.line(&it.session_id)),
-            Format::Json => {
+            OutputFormat::Text => print_table(context, &rows, &rows.iter().collect::<Vec<_>>()),
+            OutputFormat::Quiet => {
+                rows.iter().try_for_each(|it| context.output.print_line(&it.session_id))
+            }
+            OutputFormat::Json => {
                 let rows: Vec<_> = rows.iter().map(|it| &it.raw).collect();
-                document(&desk.out, &json!({ "sessions": rows }))
+                print_json_document(&context.output, &json!({ "sessions": rows }))
             }
         }
     }
 }
 
-/// Ids are cut so that they name a session among all there are.
-fn table(desk: &Desk, all: &[Row], shown: &[&Row]) -> Result<(), Failure> {
-    let chars = unique_chars(all);
-    let mut table = Table::new(&["SESSION", "AGENT", "STATE", "TURNS", "LAST", "TITLE"]);
+/// Prints `shown`; ids are shortened to prefixes that are unique in `all`.
+fn print_table(
+    context: &CommandContext,
+    all: &[SessionRow],
+    shown: &[&SessionRow],
+) -> Result<(), CommandError> {
+    let id_length = unique_prefix_length(all);
+    let mut table = TextTable::new(&["SESSION", "AGENT", "STATE", "TURNS", "LAST", "TITLE"]);
     for row in shown {
-        table.row(vec![
-            id_cell(desk, row, chars),
-            Cell::styled(row.agent.clone(), NAME),
+        table.add_row(vec![
+            id_cell(context, row, id_length),
+            TableCell::styled(row.agent.clone(), NAME),
             state_cell(row),
-            Cell::new(row.turns.to_string()),
-            time_cell(desk, &row.updated_at),
-            Cell::new(one_line(row.title.as_deref().unwrap_or_default(), usize::MAX)),
+            TableCell::new(row.turns.to_string()),
+            time_cell(context, &row.updated_at),
+            TableCell::new(to_one_line(row.title.as_deref().unwrap_or_default(), usize::MAX)),
         ]);
     }
-    table.print(&desk.out)
+    table.print(&context.output)
 }
 
-/// On a terminal only as much of the id as it takes to name it.
-pub(super) fn id_cell(desk: &Desk, row: &Row, chars: usize) -> Cell {
-    Cell::styled(short_id(desk, &row.session_id, chars), BRIGHT)
+/// The id, on a terminal shortened to a unique prefix.
+pub(super) fn id_cell(context: &CommandContext, row: &SessionRow, id_length: usize) -> TableCell {
+    TableCell::styled(shorten_id(context, &row.session_id, id_length), BRIGHT)
 }
 
-pub(super) fn short_id(desk: &Desk, id: &str, chars: usize) -> String {
-    if desk.out.has_reader() { id.chars().take(chars).collect() } else { id.to_owned() }
+pub(super) fn shorten_id(context: &CommandContext, id: &str, id_length: usize) -> String {
+    if context.output.is_terminal() { id.chars().take(id_length).collect() } else { id.to_owned() }
 }
 
-pub(super) fn state_cell(row: &Row) -> Cell {
+pub(super) fn state_cell(row: &SessionRow) -> TableCell {
     let style = match row.state.as_str() {
         "asks" | "quiet" | "stalled" | "waiting" => WARNING,
         "working" | "starting" | "opening" => DONE,
         "asleep" | "closed" => DIM,
         _ => anstyle::Style::new(),
     };
-    Cell::styled(row.state.clone(), style)
+    TableCell::styled(row.state.clone(), style)
 }
 
-/// How long ago for people, the moment itself for programs.
-pub(super) fn time_cell(desk: &Desk, time: &str) -> Cell {
-    Cell::new(shown_time(desk, time))
+/// The age on a terminal, the time itself elsewhere.
+pub(super) fn time_cell(context: &CommandContext, time: &str) -> TableCell {
+    TableCell::new(format_time(context, time))
 }
 
-pub(super) fn shown_time(desk: &Desk, time: &str) -> String {
-    match parse_rfc3339(time).filter(|_| desk.out.has_reader()) {
-        Some(then) => ago(then),
+pub(super) fn format_time(context: &CommandContext, time: &str) -> String {
+    match parse_rfc3339(time).filter(|_| context.output.is_terminal()) {
+        Some(then) => format_age(then),
         None => time.to_owned(),
     }
 }
 
-impl Close {
-    fn run(&self, desk: &Desk, conn: &mut Conn) -> Result<(), Failure> {
-        let row = find(&sessions(conn)?, &self.session)?;
-        let wait = Wait { what: "the session to close", until: Until::Owner };
-        conn.call(Method::SessionClose.name(), &json!({ "sessionId": row.session_id }), wait)?;
-        desk.out.note(&format!("closed {}", row.session_id));
+impl CloseSessionCommand {
+    fn run(&self, context: &CommandContext, conn: &mut HubConnection) -> Result<(), CommandError> {
+        let row = find_session(&list_sessions(conn)?, &self.session)?;
+        let wait = ResponseWait {
+            waited_for: "the daemon to close the session",
+            limit: WaitLimit::SessionHost,
+        };
+        conn.call_method(
+            Method::SessionClose.name(),
+            &json!({ "sessionId": row.session_id }),
+            wait,
+        )?;
+        context.output.print_note(&format!("closed {}", row.session_id));
         Ok(())
     }
 }
 
-impl Rm {
-    fn run(&self, desk: &Desk, conn: &mut Conn) -> Result<(), Failure> {
-        let row = find(&sessions(conn)?, &self.session)?;
+impl RemoveSessionCommand {
+    fn run(&self, context: &CommandContext, conn: &mut HubConnection) -> Result<(), CommandError> {
+        let row = find_session(&list_sessions(conn)?, &self.session)?;
         if !self.yes {
-            confirm(desk, &row)?;
+            confirm_removal(context, &row)?;
         }
-        let wait = Wait { what: "the session to be removed", until: Until::Owner };
-        conn.call(Method::SessionDelete.name(), &json!({ "sessionId": row.session_id }), wait)?;
-        desk.out.note(&format!("removed {}", row.session_id));
+        let wait = ResponseWait {
+            waited_for: "the daemon to remove the session",
+            limit: WaitLimit::SessionHost,
+        };
+        conn.call_method(
+            Method::SessionDelete.name(),
+            &json!({ "sessionId": row.session_id }),
+            wait,
+        )?;
+        context.output.print_note(&format!("removed {}", row.session_id));
         Ok(())
     }
 }
 
-fn confirm(desk: &Desk, row: &Row) -> Result<(), Failure> {
+fn confirm_removal(context: &CommandContext, row: &SessionRow) -> Result<(), CommandError> {
     let id = &row.session_id;
-    if !desk.out.can_ask() {
+    if !context.output.can_prompt_user() {
         let message = format!("removing {id} cannot be undone");
-        return Err(Failure::usage(message, "say `--yes` if you mean it"));
+        return Err(CommandError::usage(message, "pass `--yes` to confirm"));
     }
-    let title = one_line(row.title.as_deref().unwrap_or_default(), 60);
+    let title = to_one_line(row.title.as_deref().unwrap_or_default(), 60);
     let question = format!("{} {id} {title} and its log? [y/N]", paint(ALERT, "remove"));
-    desk.out.question(&question);
+    context.output.print_question(&question);
     let mut line = String::new();
     let read = io::stdin().read_line(&mut line);
-    read.map_err(|source| Failure::local("cannot read the answer", source))?;
-    if matches!(line.trim(), "y" | "Y" | "yes") { Ok(()) } else { Err(Failure::Declined) }
+    read.map_err(|source| CommandError::local("cannot read the answer", source))?;
+    if matches!(line.trim(), "y" | "Y" | "yes") {
+        Ok(())
+    } else {
+        Err(CommandError::RemovalDeclined)
+    }
 }

@@ -1,126 +1,153 @@
-//! `jackfield sessions prune`: removes old sessions, and only such that nobody uses.
+//! `jackfield sessions prune`: removes old sessions that are not in use.
 
-use super::table;
+use super::print_table;
 use crate::{
-    amount::Age,
-    app::Desk,
+    amount::TimeSpan,
+    app::CommandContext,
     env,
-    hub::{Conn, Row, Until, Wait, sessions},
-    out::{ALERT, Format, count, document, now_ms, paint},
-    report::Failure,
+    hub::{HubConnection, ResponseWait, SessionRow, WaitLimit, list_sessions},
+    out::{ALERT, OutputFormat, format_count, now_ms, paint, print_json_document},
+    report::CommandError,
 };
 use clap::Args;
 use jackfield_protocol::acp::Method;
 use serde_json::json;
 use std::{collections::BTreeSet, io};
 
-/// Remove sessions that nothing was said in for a long time
+/// Remove sessions that have not been used for a long time
 ///
-/// A session is never removed while a turn runs in it, something is asked or queued, or a client is
-/// attached. What would go is listed first; on a terminal you are asked.
+/// A session with a running turn, an open ask, queued prompts or an attached client is never removed.
+/// The sessions are listed first, and on a terminal you are asked for confirmation.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield sessions prune --dry-run
   $ jackfield sessions prune --older-than 7d --closed
   $ jackfield sessions prune --older-than 90d --keep 20 --yes")]
-pub(super) struct Prune {
-    /// Nothing was said for so long: a number and `s`, `m`, `h`, `d` or `w`
+pub(super) struct PruneSessionsCommand {
+    /// Remove sessions without events for this long: a number and `s`, `m`, `h`, `d` or `w`
     #[arg(long, env = env::OLDER_THAN, hide_env_values = true, value_name = "TIME", default_value = "30d")]
-    older_than: Age,
+    older_than: TimeSpan,
 
-    /// Keep the latest so many, however old
+    /// Keep this many of the latest sessions
     #[arg(long, env = env::KEEP, hide_env_values = true, value_name = "COUNT", default_value_t)]
     keep: usize,
 
-    /// Only closed sessions
-    #[arg(long, env = env::CLOSED, hide_env_values = true, value_parser = env::flag())]
+    /// Remove only closed sessions
+    #[arg(long, env = env::CLOSED, hide_env_values = true, value_parser = env::flag_parser())]
     closed: bool,
 
-    /// Only say what would go
-    #[arg(long, env = env::DRY_RUN, hide_env_values = true, value_parser = env::flag())]
+    /// Only list the sessions
+    #[arg(long, env = env::DRY_RUN, hide_env_values = true, value_parser = env::flag_parser())]
     dry_run: bool,
 
-    /// Do not ask first
-    #[arg(short, long, env = env::YES, hide_env_values = true, value_parser = env::flag())]
+    /// Do not ask for confirmation
+    #[arg(short, long, env = env::YES, hide_env_values = true, value_parser = env::flag_parser())]
     yes: bool,
 
-    /// How to print what goes; `quiet` prints ids
+    /// How to print the list; `quiet` prints ids
     #[arg(long, env = env::FORMAT, hide_env_values = true, value_enum, default_value_t)]
-    format: Format,
+    format: OutputFormat,
 }
 
-impl Prune {
-    pub(super) fn run(&self, desk: &Desk, conn: &mut Conn) -> Result<(), Failure> {
-        let all = sessions(conn)?;
-        let doomed = self.doomed(&all, now_ms());
-        self.print(desk, &all, &doomed)?;
-        if doomed.is_empty() || self.dry_run {
+impl PruneSessionsCommand {
+    pub(super) fn run(
+        &self,
+        context: &CommandContext,
+        conn: &mut HubConnection,
+    ) -> Result<(), CommandError> {
+        let all = list_sessions(conn)?;
+        let selected = self.select_rows(&all, now_ms());
+        self.print_rows(context, &all, &selected)?;
+        if selected.is_empty() || self.dry_run {
             return Ok(());
         }
         if !self.yes {
-            confirm(desk, doomed.len())?;
+            confirm_removal(context, selected.len())?;
         }
-        let agreed: BTreeSet<&str> = doomed.iter().map(|it| it.session_id.as_str()).collect();
-        // Someone may have come back to one of them meanwhile.
-        let now = sessions(conn)?;
-        let still = self.doomed(&now, now_ms());
-        let still: Vec<&&Row> =
-            still.iter().filter(|it| agreed.contains(it.session_id.as_str())).collect();
-        for row in &still {
-            let wait = Wait { what: "the session to be removed", until: Until::Owner };
-            conn.call(Method::SessionDelete.name(), &json!({ "sessionId": row.session_id }), wait)?;
+        let confirmed: BTreeSet<&str> = selected.iter().map(|it| it.session_id.as_str()).collect();
+        // A client may have used one of them in the meantime.
+        let now = list_sessions(conn)?;
+        let removable = self.select_rows(&now, now_ms());
+        let removable: Vec<&&SessionRow> =
+            removable.iter().filter(|it| confirmed.contains(it.session_id.as_str())).collect();
+        for row in &removable {
+            let wait = ResponseWait {
+                waited_for: "the daemon to remove the session",
+                limit: WaitLimit::SessionHost,
+            };
+            conn.call_method(
+                Method::SessionDelete.name(),
+                &json!({ "sessionId": row.session_id }),
+                wait,
+            )?;
         }
-        desk.out.note(&format!("removed {}", count(still.len(), "session")));
+        context.output.print_note(&format!("removed {}", format_count(removable.len(), "session")));
         Ok(())
     }
 
-    fn doomed<'a>(&self, latest_first: &'a [Row], now: u64) -> Vec<&'a Row> {
-        let Age(age) = self.older_than;
-        let old = |it: &&Row| it.updated() <= now.saturating_sub(age);
-        let closed = |it: &&Row| !self.closed || it.state == "closed";
+    fn select_rows<'a>(&self, latest_first: &'a [SessionRow], now: u64) -> Vec<&'a SessionRow> {
+        let TimeSpan(age) = self.older_than;
+        let is_old = |it: &&SessionRow| it.updated_at_ms() <= now.saturating_sub(age);
+        let is_state_selected = |it: &&SessionRow| !self.closed || it.state == "closed";
         latest_first
             .iter()
             .skip(self.keep)
-            .filter(|it| is_free(it))
-            .filter(old)
-            .filter(closed)
+            .filter(|it| is_unused(it))
+            .filter(is_old)
+            .filter(is_state_selected)
             .collect()
     }
 
-    fn print(&self, desk: &Desk, all: &[Row], doomed: &[&Row]) -> Result<(), Failure> {
+    fn print_rows(
+        &self,
+        context: &CommandContext,
+        all: &[SessionRow],
+        selected: &[&SessionRow],
+    ) -> Result<(), CommandError> {
         match self.format {
-            Format::Json => {
-                let rows: Vec<_> = doomed.iter().map(|it| &it.raw).collect();
-                document(&desk.out, &json!({ "sessions": rows, "dryRun": self.dry_run }))
+            OutputFormat::Json => {
+                let rows: Vec<_> = selected.iter().map(|it| &it.raw).collect();
+                print_json_document(
+                    &context.output,
+                    &json!({ "sessions": rows, "dryRun": self.dry_run }),
+                )
             }
-            Format::Quiet => doomed.iter().try_for_each(|it| desk.out.line(&it.session_id)),
-            Format::Text if doomed.is_empty() => {
-                desk.out.note("there is nothing to remove");
+            OutputFormat::Quiet => {
+                selected.iter().try_for_each(|it| context.output.print_line(&it.session_id))
+            }
+            OutputFormat::Text if selected.is_empty() => {
+                context.output.print_note("no sessions to remove");
                 Ok(())
             }
-            Format::Text => table(desk, all, doomed),
+            OutputFormat::Text => print_table(context, all, selected),
         }
     }
 }
 
-/// Nobody uses it and nothing waits in it.
-fn is_free(row: &Row) -> bool {
-    let rests = matches!(row.state.as_str(), "asleep" | "closed" | "idle");
-    rests && row.clients == 0 && row.asks == 0 && row.queued == 0
+/// Whether no turn runs, no client is attached, and nothing is queued or open.
+fn is_unused(row: &SessionRow) -> bool {
+    let is_inactive = matches!(row.state.as_str(), "asleep" | "closed" | "idle");
+    is_inactive && row.clients == 0 && row.asks == 0 && row.queued == 0
 }
 
-fn confirm(desk: &Desk, number: usize) -> Result<(), Failure> {
-    let what = count(number, "session");
-    if !desk.out.can_ask() {
+fn confirm_removal(context: &CommandContext, number: usize) -> Result<(), CommandError> {
+    let what = format_count(number, "session");
+    if !context.output.can_prompt_user() {
         let message = format!("removing {what} cannot be undone");
-        return Err(Failure::usage(
+        return Err(CommandError::usage(
             message,
-            "say `--yes` if you mean it, `--dry-run` to look only",
+            "pass `--yes` to confirm, or `--dry-run` to list them only",
         ));
     }
-    desk.out.question(&format!("{} {what} and their logs? [y/N]", paint(ALERT, "remove")));
+    context
+        .output
+        .print_question(&format!("{} {what} and their logs? [y/N]", paint(ALERT, "remove")));
     let mut line = String::new();
     let read = io::stdin().read_line(&mut line);
-    read.map_err(|source| Failure::local("cannot read the answer", source))?;
-    if matches!(line.trim(), "y" | "Y" | "yes") { Ok(()) } else { Err(Failure::Declined) }
+    read.map_err(|source| CommandError::local("cannot read the answer", source))?;
+    if matches!(line.trim(), "y" | "Y" | "yes") {
+        Ok(())
+    } else {
+        Err(CommandError::RemovalDeclined)
+    }
 }

@@ -1,85 +1,89 @@
-//! `jackfield sessions show`: what is known of one session, and what its turns have cost.
+//! `jackfield sessions show`: shows the details and the usage of one session.
 
 use crate::{
-    app::Desk,
+    app::CommandContext,
     env,
-    hub::{Conn, Row, facts, find, sessions},
-    out::{Cell, DIM, Format, Table, document, one_line, paint},
-    report::Failure,
+    hub::{HubConnection, SessionRow, find_session, list_sessions, read_log},
+    out::{DIM, OutputFormat, TableCell, TextTable, paint, print_json_document, to_one_line},
+    report::CommandError,
 };
 use clap::Args;
 use jackfield_events::{EventBody, EventKind, OperationRefused, ReceivedEvent, Time, UserAnswered};
-use jackfield_views::{Usage, by_whom, usage::HEADINGS};
+use jackfield_views::{SessionUsage, describe_client, usage::TABLE_HEADINGS};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::{collections::VecDeque, sync::Arc};
 
-/// So many of the last answers and refusals are shown.
+/// How many of the last answers and refusals are shown.
 const ANSWERS_MAX: usize = 20;
 
-/// Show what is known of one session, and what its turns have used and cost
+/// Show the details of one session, and the tokens and the cost of its turns
 ///
-/// Agents say how many tokens a turn took, what it cost, both or neither; what was not said is
-/// shown as a dash.
+/// Agents may report tokens, cost, both or neither. Values that an agent did not report are shown as a
+/// dash.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield sessions show s-7f3
   $ jackfield sessions show s-7f3 --format json | jq -r .session.cwd
   $ jackfield sessions show s-7f3 --format json | jq .usage.sum.tokens.total")]
-pub(super) struct Show {
-    /// An id, a unique prefix of one, or a title
+pub(super) struct ShowSessionCommand {
+    /// An id, a unique prefix of an id, or a title
     session: String,
 
     /// How to print it
     #[arg(long, env = env::FORMAT, hide_env_values = true, value_enum, default_value_t)]
-    format: Format,
+    format: OutputFormat,
 }
 
-impl Show {
-    pub(super) fn run(&self, desk: &Desk, conn: &mut Conn) -> Result<(), Failure> {
-        let row = find(&sessions(conn)?, &self.session)?;
-        if self.format == Format::Quiet {
-            return desk.out.line(&row.session_id);
+impl ShowSessionCommand {
+    pub(super) fn run(
+        &self,
+        context: &CommandContext,
+        conn: &mut HubConnection,
+    ) -> Result<(), CommandError> {
+        let row = find_session(&list_sessions(conn)?, &self.session)?;
+        if self.format == OutputFormat::Quiet {
+            return context.output.print_line(&row.session_id);
         }
-        let (mut usage, mut answers) = (Usage::default(), VecDeque::new());
-        facts(conn, &row.session_id, &mut |event| {
-            // Events about usage are flat; one that is nested too deep to be read is not about it.
+        let (mut usage, mut answers) = (SessionUsage::default(), VecDeque::new());
+        read_log(conn, &row.session_id, &mut |event| {
+            // SessionUsage events are flat, so an event that is nested too deeply to be parsed is not one.
             let event = serde_json::from_str(event).unwrap_or_default();
             if let Ok(event) = ReceivedEvent::from_value(event) {
-                usage.fold(&event);
-                keep_answer(&mut answers, &event);
+                usage.fold_event(&event);
+                add_answer(&mut answers, &event);
             }
             Ok(())
         })?;
-        if self.format == Format::Json {
-            let mut told = serde_json::to_value(&usage).unwrap_or_default();
-            told["sum"] = serde_json::to_value(usage.sum()).unwrap_or_default();
-            return document(
-                &desk.out,
-                &json!({ "session": row.raw, "usage": told, "answers": answers }),
+        if self.format == OutputFormat::Json {
+            let mut usage_json = serde_json::to_value(&usage).unwrap_or_default();
+            usage_json["sum"] = serde_json::to_value(usage.total()).unwrap_or_default();
+            return print_json_document(
+                &context.output,
+                &json!({ "session": row.raw, "usage": usage_json, "answers": answers }),
             );
         }
-        tell_row(desk, &row)?;
-        answers.iter().try_for_each(|it| tell_answer(desk, it))?;
-        if usage.turns.is_empty() { Ok(()) } else { tell_usage(desk, &usage) }
+        print_row(context, &row)?;
+        answers.iter().try_for_each(|it| print_answer(context, it))?;
+        if usage.turns.is_empty() { Ok(()) } else { print_usage(context, &usage) }
     }
 }
 
-fn tell_row(desk: &Desk, row: &Row) -> Result<(), Failure> {
+fn print_row(context: &CommandContext, row: &SessionRow) -> Result<(), CommandError> {
     let number = |it: u64| if it == 0 { String::new() } else { it.to_string() };
     let fields = [
         ("session", row.session_id.clone()),
-        ("title", one_line(row.title.as_deref().unwrap_or_default(), usize::MAX)),
+        ("title", to_one_line(row.title.as_deref().unwrap_or_default(), usize::MAX)),
         ("state", row.state.clone()),
         ("asks", number(row.asks)),
         ("doing", row.doing.clone().unwrap_or_default()),
         ("queued", number(row.queued)),
         ("policy", row.unheard.clone().unwrap_or_default()),
         ("agent", row.agent.clone()),
-        ("instead", row.instead().unwrap_or_default()),
+        ("fallback", row.describe_fallback().unwrap_or_default()),
         ("command", row.argv.join(" ")),
         ("pid", row.pid.map(|it| it.to_string()).unwrap_or_default()),
-        ("its id", row.agent_session.clone()),
+        ("agent id", row.agent_session.clone()),
         ("directory", row.cwd.clone()),
         ("opened", row.opened_at.clone()),
         ("last", row.updated_at.clone()),
@@ -88,12 +92,12 @@ fn tell_row(desk: &Desk, row: &Row) -> Result<(), Failure> {
         ("clients", row.clients.to_string()),
     ];
     for (name, value) in fields.iter().filter(|it| !it.1.is_empty()) {
-        desk.out.line(&format!("{} {value}", paint(DIM, format!("{name:<10}"))))?;
+        context.output.print_line(&format!("{} {value}", paint(DIM, format!("{name:<10}"))))?;
     }
     Ok(())
 }
 
-/// Who answered a request to the user, or was refused.
+/// A client that answered a request to the user, or whose operation was refused.
 #[derive(Debug, Serialize)]
 struct ShownAnswer {
     is: EventKind,
@@ -107,7 +111,7 @@ struct ShownAnswer {
     peer: Option<Value>,
 }
 
-fn keep_answer(answers: &mut VecDeque<ShownAnswer>, event: &ReceivedEvent) {
+fn add_answer(answers: &mut VecDeque<ShownAnswer>, event: &ReceivedEvent) {
     let (is, at) = (event.body.kind(), event.at);
     let answer = match &event.body {
         EventBody::Answered(UserAnswered { ask, by, peer, .. }) => {
@@ -126,25 +130,26 @@ fn keep_answer(answers: &mut VecDeque<ShownAnswer>, event: &ReceivedEvent) {
     answers.push_back(answer);
 }
 
-fn tell_answer(desk: &Desk, answer: &ShownAnswer) -> Result<(), Failure> {
+fn print_answer(context: &CommandContext, answer: &ShownAnswer) -> Result<(), CommandError> {
     let what = match &answer.operation {
-        Some(operation) => format!("`{}`", one_line(operation, 80)),
+        Some(operation) => format!("`{}`", to_one_line(operation, 80)),
         None => format!("ask {}", answer.ask.unwrap_or_default()),
     };
-    let by = one_line(&by_whom(&answer.by, answer.peer.as_ref()), usize::MAX);
+    let by = to_one_line(&describe_client(&answer.by, answer.peer.as_ref()), usize::MAX);
     let name = answer.is.to_string();
-    desk.out.line(&format!("{} {what} by {by}", paint(DIM, format!("{name:<10}"))))
+    context.output.print_line(&format!("{} {what} by {by}", paint(DIM, format!("{name:<10}"))))
 }
 
-fn tell_usage(desk: &Desk, usage: &Usage) -> Result<(), Failure> {
-    let cells = |row: [String; 8]| row.iter().map(|it| Cell::new(one_line(it, 40))).collect();
-    let mut table = Table::new(&HEADINGS);
+fn print_usage(context: &CommandContext, usage: &SessionUsage) -> Result<(), CommandError> {
+    let cells =
+        |row: [String; 8]| row.iter().map(|it| TableCell::new(to_one_line(it, 40))).collect();
+    let mut table = TextTable::new(&TABLE_HEADINGS);
     for turn in &usage.turns {
-        table.row(cells(turn.cells()));
+        table.add_row(cells(turn.table_cells()));
     }
-    table.row(cells(usage.sum().cells()));
-    desk.out.line("")?;
-    table.print(&desk.out)?;
-    let Some(context) = usage.context else { return Ok(()) };
-    desk.out.line(&format!("{} {context}", paint(DIM, "context   ")))
+    table.add_row(cells(usage.total().table_cells()));
+    context.output.print_line("")?;
+    table.print(&context.output)?;
+    let Some(window) = usage.context else { return Ok(()) };
+    context.output.print_line(&format!("{} {window}", paint(DIM, "context   ")))
 }

@@ -75,7 +75,7 @@ fn visits(bus: &Bus, pool: &'static str, seed: u64, end: Instant) -> Tally {
 fn runaways(bus: &Bus, end: Instant) -> Tally {
     let mut tally = Tally::default();
     while Instant::now() < end {
-        let to = jackfield_test_support::line_client::To::in_pool(
+        let to = jackfield_test_support::line_client::MessageTarget::in_pool(
             "steady",
             format!("gone-{}", tally.visits),
         );

@@ -2,8 +2,8 @@
 
 use super::Bus;
 use jackfield_test_support::{
-    bench_worker::{Checksum, field, number, string, tale},
-    line_client::{LineClient, To},
+    bench_worker::{Checksum, field, number, string, varied_texts},
+    line_client::{LineClient, MessageTarget},
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -57,7 +57,7 @@ enum Due {
 pub(crate) struct Talker {
     client: LineClient,
     pool: &'static str,
-    to: To,
+    to: MessageTarget,
     seed: u64,
     next_id: u64,
     due: BTreeMap<u64, Due>,
@@ -77,7 +77,7 @@ impl Talker {
         Talker {
             client: bus.dial(),
             pool,
-            to: To::default(),
+            to: MessageTarget::default(),
             seed,
             next_id: 0,
             due: BTreeMap::new(),
@@ -118,7 +118,8 @@ impl Talker {
 
     fn open(&mut self, session: u64) {
         self.seed = self.seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(session) >> 1;
-        self.to = To::in_pool(self.pool, format!("{}-{:x}-{session}", self.pool, self.seed));
+        self.to =
+            MessageTarget::in_pool(self.pool, format!("{}-{:x}-{session}", self.pool, self.seed));
         self.tally.sessions += 1;
     }
 
@@ -145,7 +146,7 @@ impl Talker {
     fn tell_notes(&mut self, count: u64) {
         let mut sent = Checksum::default();
         let mut lines = String::new();
-        for (n, text) in (1..=count).zip(tale(self.seed)) {
+        for (n, text) in (1..=count).zip(varied_texts(self.seed)) {
             sent.add(n, text.as_bytes());
             let rest = format!(",\"n\":{n},\"text\":\"{text}\"");
             lines.push_str(&self.to.notification("bench/note", &rest));

@@ -1,10 +1,9 @@
-//! The gateway as a value, one situation each: where frames go. `loss` has what happens when a host
-//! is lost or lets go, `absent` what is answered while no host may have a session, `merge` what
-//! every host is asked, `flow` who waits for whom, `tenants` who knows of what, `deeds` what is
-//! told of clients.
+//! Unit tests of the gateway state machine. This file tests routing; `loss` lost hosts and released
+//! sessions, `absent` sessions without an eligible host, `merge` requests to all hosts, `flow` flow
+//! control and limits, `tenants` visibility and quotas, `client_actions` auditing.
 
 mod absent;
-mod deeds;
+mod client_actions;
 mod flow;
 mod loss;
 mod merge;
@@ -33,40 +32,40 @@ fn host(name: &str, load: usize) -> Host {
     }
 }
 
-/// A gateway with its clients A and B and the hosts `x` and `y`, and everything it has asked for.
-struct Scene {
+/// A gateway with clients A and B and hosts `x` and `y`, and all its outputs.
+struct GatewayFixture {
     gateway: Gateway,
     now: u64,
-    told: Vec<(ConnId, Value)>,
-    /// By host, without the frames that open a host connection.
-    said: Vec<(HostConnectionId, Value)>,
+    client_frames: Vec<(ConnId, Value)>,
+    /// Without the frames that open a host connection.
+    host_frames: Vec<(HostConnectionId, Value)>,
     host_conns: BTreeMap<HostConnectionId, HostId>,
     located: Vec<(String, Option<HostId>)>,
-    deeds: Vec<ClientAction>,
-    others: Vec<GatewayOutput>,
+    actions: Vec<ClientAction>,
+    other_outputs: Vec<GatewayOutput>,
 }
 
-impl Scene {
-    fn new() -> Scene {
-        Scene::with(GatewayConfig::default())
+impl GatewayFixture {
+    fn new() -> GatewayFixture {
+        GatewayFixture::with_config(GatewayConfig::default())
     }
 
-    fn with(config: GatewayConfig) -> Scene {
-        let mut scene = Scene {
+    fn with_config(config: GatewayConfig) -> GatewayFixture {
+        let mut fixture = GatewayFixture {
             gateway: Gateway::new(config, Time(0)),
             now: 0,
-            told: vec![],
-            said: vec![],
+            client_frames: vec![],
+            host_frames: vec![],
             host_conns: BTreeMap::new(),
             located: vec![],
-            deeds: vec![],
-            others: vec![],
+            actions: vec![],
+            other_outputs: vec![],
         };
         for conn in [A, B] {
-            scene.feed(GatewayInput::ClientOpened { conn });
+            fixture.feed(GatewayInput::ClientOpened { conn });
         }
-        scene.feed(GatewayInput::Hosts(vec![host("x", 0), host("y", 5)]));
-        scene
+        fixture.feed(GatewayInput::HostsChanged(vec![host("x", 0), host("y", 5)]));
+        fixture
     }
 
     fn feed(&mut self, input: GatewayInput) {
@@ -74,85 +73,95 @@ impl Scene {
         let read = |text: &[u8]| serde_json::from_slice::<Value>(text).unwrap();
         while let Some(output) = self.gateway.poll_output() {
             match output {
-                GatewayOutput::ToClient { conn, text } => self.told.push((conn, read(&text))),
-                GatewayOutput::ToHost { host_conn, text } => {
+                GatewayOutput::SendToClient { conn, text } => {
+                    self.client_frames.push((conn, read(&text)));
+                }
+                GatewayOutput::SendToHost { host_conn, text } => {
                     let text = read(&text);
                     if text["method"] != "_jackfield/relay" {
-                        self.said.push((host_conn, text));
+                        self.host_frames.push((host_conn, text));
                     }
                 }
                 GatewayOutput::OpenHostConnection { host_conn, host } => {
                     _ = self.host_conns.insert(host_conn, host);
                 }
-                GatewayOutput::Locate { session, avoid } => {
+                GatewayOutput::LocateSession { session, avoid } => {
                     self.located.push((session.to_string(), avoid));
                 }
-                GatewayOutput::ClientAction(deed) => self.deeds.push(deed),
+                GatewayOutput::ClientAction(action) => self.actions.push(action),
                 GatewayOutput::Note(_) => {}
-                other => self.others.push(other),
+                other => self.other_outputs.push(other),
             }
         }
     }
 
-    fn say(&mut self, conn: ConnId, message: &Value) {
+    fn send_from_client(&mut self, conn: ConnId, message: &Value) {
         let frame = Frame::parse_str(&message.to_string()).unwrap();
-        self.feed(GatewayInput::ClientSpoke { conn, frame });
+        self.feed(GatewayInput::ClientSentFrame { conn, frame });
     }
 
-    fn host_says(&mut self, host_conn: HostConnectionId, message: &Value) {
+    fn send_from_host(&mut self, host_conn: HostConnectionId, message: &Value) {
         let frame = Frame::parse_str(&message.to_string()).unwrap();
         self.feed(GatewayInput::HostSentFrame { host_conn, frame });
     }
 
-    fn locate(&mut self, session: &str, host: &str) {
+    fn answer_locate(&mut self, session: &str, host: &str) {
         let owner = Ok(host.into());
-        self.feed(GatewayInput::Located { session: session.into(), owner });
+        self.feed(GatewayInput::SessionLocated { session: session.into(), owner });
     }
 
-    fn lose(&mut self, host_conn: HostConnectionId) {
-        self.feed(GatewayInput::HostConnectionGone { host_conn, why: "connection reset".into() });
+    fn lose_connection(&mut self, host_conn: HostConnectionId) {
+        self.feed(GatewayInput::HostConnectionGone {
+            host_conn,
+            reason: "connection reset".into(),
+        });
     }
 
-    fn pass(&mut self, ms: u64) {
+    fn advance_time(&mut self, ms: u64) {
         self.now += ms;
         self.feed(GatewayInput::Tick);
     }
 
-    /// Says it and returns the host that got it, by which host connection, and what.
-    fn ask(&mut self, conn: ConnId, message: &Value) -> (HostId, HostConnectionId, Value) {
-        let before = self.said.len();
-        self.say(conn, message);
-        assert_eq!(self.said.len(), before + 1, "told instead: {:?}", self.told.last());
-        self.last_said()
+    /// Sends a message and returns the host that it was relayed to, the connection, and the frame.
+    fn relay(&mut self, conn: ConnId, message: &Value) -> (HostId, HostConnectionId, Value) {
+        let before = self.host_frames.len();
+        self.send_from_client(conn, message);
+        assert_eq!(
+            self.host_frames.len(),
+            before + 1,
+            "sent to the client instead: {:?}",
+            self.client_frames.last()
+        );
+        self.last_host_frame()
     }
 
-    fn last_said(&self) -> (HostId, HostConnectionId, Value) {
-        let (host_conn, text) = self.said.last().cloned().unwrap();
+    fn last_host_frame(&self) -> (HostId, HostConnectionId, Value) {
+        let (host_conn, text) = self.host_frames.last().cloned().unwrap();
         (self.host_conns[&host_conn].clone(), host_conn, text)
     }
 
-    fn answer(&mut self, host_conn: HostConnectionId, asked: &Value, result: &Value) {
-        self.host_says(host_conn, &json!({ "id": asked["id"], "result": result }));
+    fn respond(&mut self, host_conn: HostConnectionId, relayed: &Value, result: &Value) {
+        self.send_from_host(host_conn, &json!({ "id": relayed["id"], "result": result }));
     }
 
-    /// A client with a session of its own.
-    fn open(&mut self, conn: ConnId, session: &str) -> HostConnectionId {
+    /// Opens a session for a client.
+    fn open_session(&mut self, conn: ConnId, session: &str) -> HostConnectionId {
         let new = request(&json!("new"), "session/new", &json!({}));
-        let (_, host_conn, asked) = self.ask(conn, &new);
-        self.answer(host_conn, &asked, &json!({ "sessionId": session }));
+        let (_, host_conn, relayed) = self.relay(conn, &new);
+        self.respond(host_conn, &relayed, &json!({ "sessionId": session }));
         host_conn
     }
 
-    fn last(&self) -> (ConnId, Value) {
-        self.told.last().cloned().unwrap()
+    fn last_client_frame(&self) -> (ConnId, Value) {
+        self.client_frames.last().cloned().unwrap()
     }
 
-    fn code(&self) -> String {
-        code(&self.last().1)
+    fn error_code(&self) -> String {
+        error_code(&self.last_client_frame().1)
     }
 }
 
-fn code(answer: &Value) -> String {
+fn error_code(answer: &Value) -> String {
     answer["error"]["data"]["jackfield"]["code"].as_str().unwrap_or_default().to_owned()
 }
 
@@ -167,32 +176,37 @@ fn update(session: &str, seq: u64, text: &str) -> Value {
 }
 
 #[test]
-fn a_new_session_goes_to_the_least_loaded_host_and_its_frames_follow_it() {
-    let mut scene = Scene::new();
-    let (host, host_conn, asked) = scene.ask(A, &request(&json!(1), "session/new", &json!({})));
+fn new_session_goes_to_the_least_loaded_host_and_its_frames_follow() {
+    let mut fixture = GatewayFixture::new();
+    let (host, host_conn, relayed) =
+        fixture.relay(A, &request(&json!(1), "session/new", &json!({})));
     assert_eq!(&*host, "x");
-    scene.answer(host_conn, &asked, &json!({ "sessionId": "s-1" }));
-    assert_eq!(scene.last(), (A, json!({ "id": 1, "result": { "sessionId": "s-1" } })));
+    fixture.respond(host_conn, &relayed, &json!({ "sessionId": "s-1" }));
+    assert_eq!(
+        fixture.last_client_frame(),
+        (A, json!({ "id": 1, "result": { "sessionId": "s-1" } }))
+    );
     let mode = request(&json!(2), "session/set_mode", &json!({ "sessionId": "s-1" }));
-    assert_eq!(scene.ask(A, &mode).1, host_conn);
-    assert!(scene.located.is_empty(), "who opened it knows where it is");
+    assert_eq!(fixture.relay(A, &mode).1, host_conn);
+    assert!(fixture.located.is_empty(), "the owner is known from the response");
 }
 
 #[test]
-fn what_was_placed_since_the_load_was_told_counts() {
-    let mut scene = Scene::new();
-    scene.feed(GatewayInput::Hosts(vec![host("x", 0), host("y", 0)]));
-    let hosts: Vec<HostId> =
-        (0..4).map(|n| scene.ask(A, &request(&json!(n), "session/new", &json!({}))).0).collect();
-    // The second is near home all the same: nothing has been opened there when the first is asked.
+fn sessions_placed_since_the_last_report_count_as_load() {
+    let mut fixture = GatewayFixture::new();
+    fixture.feed(GatewayInput::HostsChanged(vec![host("x", 0), host("y", 0)]));
+    let hosts: Vec<HostId> = (0..4)
+        .map(|n| fixture.relay(A, &request(&json!(n), "session/new", &json!({}))).0)
+        .collect();
+    // The first session is not answered yet, so the default host is preferred for none.
     assert_eq!(hosts.iter().map(|it| &**it).collect::<Vec<_>>(), ["x", "y", "x", "y"]);
 }
 
-/// A session and its agent raise the load by two, and a report that counted one of three placed sessions
-/// removed two of them from the count.
+/// Regression test: a session and its agent raise the load by two, and a report with one of three
+/// placed sessions removed two of them from the count.
 #[test]
 fn report_that_counts_one_session_removes_one_placed_session() {
-    let mut scene = Scene::new();
+    let mut fixture = GatewayFixture::new();
     let report = |sessions: usize, free: usize| Host {
         sessions,
         load: 2 * sessions,
@@ -200,31 +214,35 @@ fn report_that_counts_one_session_removes_one_placed_session() {
         ..host("x", 0)
     };
     let large = || Host { load: 100, ..host("y", 0) };
-    scene.feed(GatewayInput::Hosts(vec![report(0, 3), large()]));
-    let open = |scene: &mut Scene, n: usize| {
-        scene.ask(A, &request(&json!(n), "session/new", &json!({}))).0.to_string()
+    fixture.feed(GatewayInput::HostsChanged(vec![report(0, 3), large()]));
+    let open = |fixture: &mut GatewayFixture, n: usize| {
+        fixture.relay(A, &request(&json!(n), "session/new", &json!({}))).0.to_string()
     };
-    let first: Vec<String> = (0..3).map(|n| open(&mut scene, n)).collect();
+    let first: Vec<String> = (0..3).map(|n| open(&mut fixture, n)).collect();
     assert_eq!(first, ["x", "x", "x"]);
-    scene.feed(GatewayInput::Hosts(vec![report(1, 2), large()]));
-    assert_eq!(open(&mut scene, 3), "y", "two of three places are taken and not reported yet");
+    fixture.feed(GatewayInput::HostsChanged(vec![report(1, 2), large()]));
+    assert_eq!(open(&mut fixture, 3), "y", "two of three processes are taken and not reported yet");
 }
 
 #[test]
-fn labels_agents_and_draining_decide_before_load() {
-    let mut scene = Scene::new();
+fn labels_agents_and_draining_take_precedence_over_load() {
+    let mut fixture = GatewayFixture::new();
     let mut other = host("z", 9);
     other.labels.insert("gpu=yes".into());
     other.agents.insert("rare".into(), 1);
     let mut drained = host("w", 0);
     drained.draining = true;
-    scene.feed(GatewayInput::Hosts(vec![drained, host("x", 0), other]));
+    fixture.feed(GatewayInput::HostsChanged(vec![drained, host("x", 0), other]));
     let mut place = |meta: Value| {
         let params = json!({ "_meta": { "jackfield": meta } });
-        let before = scene.said.len();
+        let before = fixture.host_frames.len();
         let id = json!(before);
-        scene.say(A, &request(&id, "session/new", &params));
-        if scene.said.len() == before { scene.code() } else { scene.last_said().0.to_string() }
+        fixture.send_from_client(A, &request(&id, "session/new", &params));
+        if fixture.host_frames.len() == before {
+            fixture.error_code()
+        } else {
+            fixture.last_host_frame().0.to_string()
+        }
     };
     assert_eq!(place(json!({ "labels": ["gpu=yes"] })), "z");
     assert_eq!(place(json!({ "agent": "rare" })), "z");
@@ -235,190 +253,218 @@ fn labels_agents_and_draining_decide_before_load() {
 }
 
 #[test]
-fn a_full_host_comes_after_one_with_a_place_and_a_first_session_goes_home() {
-    let mut scene = Scene::new();
+fn full_host_is_avoided_and_first_session_goes_to_the_default_host() {
+    let mut fixture = GatewayFixture::new();
     let mut full = host("x", 0);
     full.agents.insert("echo".into(), 0);
-    scene.feed(GatewayInput::Hosts(vec![full, host("y", 5)]));
-    scene.say(A, &json!({ "method": "_jackfield/connect", "params": { "agent": "echo" } }));
-    assert!(scene.said.is_empty(), "nobody needs to know yet");
-    scene.say(A, &request(&json!(0), "initialize", &json!({})));
-    let (home, _, _) = scene.last_said();
-    assert_eq!(&*home, "y");
-    // Meanwhile there is less to do elsewhere, but a process may stand ready at home.
-    scene.feed(GatewayInput::Hosts(vec![host("x", 0), host("y", 5)]));
-    assert_eq!(&*scene.ask(A, &request(&json!(1), "session/new", &json!({}))).0, "y");
-    scene.say(A, &request(&json!(2), "session/new", &json!({})));
-    assert_eq!(&*scene.last_said().0, "x");
+    fixture.feed(GatewayInput::HostsChanged(vec![full, host("y", 5)]));
+    fixture.send_from_client(
+        A,
+        &json!({ "method": "_jackfield/connect", "params": { "agent": "echo" } }),
+    );
+    assert!(fixture.host_frames.is_empty(), "`connect` alone needs no host");
+    fixture.send_from_client(A, &request(&json!(0), "initialize", &json!({})));
+    let (default_host, _, _) = fixture.last_host_frame();
+    assert_eq!(&*default_host, "y");
+    // The other host now has a lower load, but an agent may already be started on the default host.
+    fixture.feed(GatewayInput::HostsChanged(vec![host("x", 0), host("y", 5)]));
+    assert_eq!(&*fixture.relay(A, &request(&json!(1), "session/new", &json!({}))).0, "y");
+    fixture.send_from_client(A, &request(&json!(2), "session/new", &json!({})));
+    assert_eq!(&*fixture.last_host_frame().0, "x");
 }
 
-/// Also a session whose agent is a command of the client, which no host lists.
+/// Also applies to a session whose agent is a command of the client, which no host lists.
 #[test]
-fn host_without_free_places_gets_sessions_only_if_no_other_has_places() {
-    let mut scene = Scene::new();
-    let bounded = |name, load, free| Host { free: Some(free), ..host(name, load) };
-    scene.feed(GatewayInput::Hosts(vec![bounded("x", 0, 2), host("y", 5)]));
+fn full_host_gets_sessions_only_if_all_hosts_are_full() {
+    let mut fixture = GatewayFixture::new();
+    let limited = |name, load, free| Host { free: Some(free), ..host(name, load) };
+    fixture.feed(GatewayInput::HostsChanged(vec![limited("x", 0, 2), host("y", 5)]));
     let connect = json!({ "agent": { "name": "mine", "argv": ["mine"] } });
-    scene.say(A, &json!({ "method": "_jackfield/connect", "params": connect }));
+    fixture.send_from_client(A, &json!({ "method": "_jackfield/connect", "params": connect }));
     let mut placed = Vec::new();
     for number in 0..5 {
-        scene.say(A, &request(&json!(number), "session/new", &json!({})));
-        placed.push(scene.last_said().0.to_string());
+        fixture.send_from_client(A, &request(&json!(number), "session/new", &json!({})));
+        placed.push(fixture.last_host_frame().0.to_string());
     }
     assert_eq!(placed, ["x", "x", "y", "y", "y"]);
-    scene.feed(GatewayInput::Hosts(vec![bounded("x", 3, 0), bounded("y", 9, 0)]));
-    scene.say(A, &request(&json!(9), "session/new", &json!({})));
-    assert_eq!(&*scene.last_said().0, "x", "all are full: the one with least to do");
+    fixture.feed(GatewayInput::HostsChanged(vec![limited("x", 3, 0), limited("y", 9, 0)]));
+    fixture.send_from_client(A, &request(&json!(9), "session/new", &json!({})));
+    assert_eq!(&*fixture.last_host_frame().0, "x", "all are full: the least loaded one");
 }
 
 #[test]
-fn a_client_begins_on_every_host_conn_and_is_answered_once() {
-    let mut scene = Scene::new();
+fn handshake_is_sent_on_every_host_connection_and_answered_once() {
+    let mut fixture = GatewayFixture::new();
     let connect = json!({ "agent": { "name": "mine", "argv": ["mine"] } });
-    scene.say(A, &request(&json!("c"), "_jackfield/connect", &connect));
-    let (_, home, asked) = scene.last_said();
-    scene.answer(home, &asked, &json!({}));
-    assert_eq!(scene.last(), (A, json!({ "id": "c", "result": {} })));
-    scene.say(A, &request(&json!("i"), "initialize", &json!({ "protocolVersion": 1 })));
-    let (_, _, asked) = scene.last_said();
-    scene.answer(home, &asked, &json!({ "who": "x" }));
-    assert_eq!(scene.last(), (A, json!({ "id": "i", "result": { "who": "x" } })));
-    let told = scene.told.len();
-    scene.say(A, &request(&json!(1), "session/load", &json!({ "sessionId": "s-9" })));
-    scene.locate("s-9", "y");
-    let by_y: Vec<(HostConnectionId, Value)> =
-        scene.said.iter().filter(|it| it.0 != home).cloned().collect();
-    let methods: Vec<_> = by_y.iter().map(|it| it.1["method"].as_str().unwrap()).collect();
-    // In this order no agent is started there for a client that has one at home.
+    fixture.send_from_client(A, &request(&json!("c"), "_jackfield/connect", &connect));
+    let (_, default_conn, relayed) = fixture.last_host_frame();
+    fixture.respond(default_conn, &relayed, &json!({}));
+    assert_eq!(fixture.last_client_frame(), (A, json!({ "id": "c", "result": {} })));
+    fixture
+        .send_from_client(A, &request(&json!("i"), "initialize", &json!({ "protocolVersion": 1 })));
+    let (_, _, relayed) = fixture.last_host_frame();
+    fixture.respond(default_conn, &relayed, &json!({ "who": "x" }));
+    assert_eq!(fixture.last_client_frame(), (A, json!({ "id": "i", "result": { "who": "x" } })));
+    let before = fixture.client_frames.len();
+    fixture
+        .send_from_client(A, &request(&json!(1), "session/load", &json!({ "sessionId": "s-9" })));
+    fixture.answer_locate("s-9", "y");
+    let frames_to_y: Vec<(HostConnectionId, Value)> =
+        fixture.host_frames.iter().filter(|it| it.0 != default_conn).cloned().collect();
+    let methods: Vec<_> = frames_to_y.iter().map(|it| it.1["method"].as_str().unwrap()).collect();
+    // In this order the second host does not start an agent for the client.
     assert_eq!(methods, ["initialize", "_jackfield/connect", "session/load"]);
-    for (host_conn, asked) in &by_y[..2] {
-        scene.answer(*host_conn, asked, &json!({ "who": "y" }));
+    for (host_conn, relayed) in &frames_to_y[..2] {
+        fixture.respond(*host_conn, relayed, &json!({ "who": "y" }));
     }
-    assert_eq!(scene.told.len(), told, "these answers are nobody's");
+    assert_eq!(fixture.client_frames.len(), before, "these responses are discarded");
 }
 
 #[test]
 fn frames_wait_in_order_for_the_owner_of_their_session() {
-    let mut scene = Scene::new();
-    scene.say(A, &request(&json!(1), "session/load", &json!({ "sessionId": "s-1" })));
-    scene.say(A, &json!({ "method": "session/cancel", "params": { "sessionId": "s-1" } }));
-    scene.say(A, &request(&json!(2), "session/set_mode", &json!({ "sessionId": "s-1" })));
-    scene.say(B, &request(&json!(1), "session/load", &json!({ "sessionId": "s-1" })));
-    assert_eq!(scene.located, [("s-1".to_owned(), None)], "one question for all");
-    scene.locate("s-1", "y");
-    let host_conns: BTreeSet<HostConnectionId> = scene.said.iter().map(|it| it.0).collect();
+    let mut fixture = GatewayFixture::new();
+    fixture
+        .send_from_client(A, &request(&json!(1), "session/load", &json!({ "sessionId": "s-1" })));
+    fixture.send_from_client(
+        A,
+        &json!({ "method": "session/cancel", "params": { "sessionId": "s-1" } }),
+    );
+    fixture.send_from_client(
+        A,
+        &request(&json!(2), "session/set_mode", &json!({ "sessionId": "s-1" })),
+    );
+    fixture
+        .send_from_client(B, &request(&json!(1), "session/load", &json!({ "sessionId": "s-1" })));
+    assert_eq!(fixture.located, [("s-1".to_owned(), None)], "one search for all clients");
+    fixture.answer_locate("s-1", "y");
+    let host_conns: BTreeSet<HostConnectionId> =
+        fixture.host_frames.iter().map(|it| it.0).collect();
     assert_eq!(host_conns.len(), 2, "each client has its own host connection");
-    let of_a: Vec<_> = scene.said[..3].iter().map(|it| it.1["method"].as_str().unwrap()).collect();
-    assert_eq!(of_a, ["session/load", "session/cancel", "session/set_mode"]);
+    let methods_of_a: Vec<_> =
+        fixture.host_frames[..3].iter().map(|it| it.1["method"].as_str().unwrap()).collect();
+    assert_eq!(methods_of_a, ["session/load", "session/cancel", "session/set_mode"]);
 }
 
 #[test]
-fn an_id_in_use_is_refused_and_the_first_is_answered() {
-    let mut scene = Scene::new();
-    let (_, host_conn, asked) = scene.ask(A, &request(&json!(1), "session/new", &json!({})));
-    scene.say(A, &request(&json!(1), "session/new", &json!({})));
-    assert_eq!(scene.code(), "invalid_request");
-    scene.answer(host_conn, &asked, &json!({ "sessionId": "s-1" }));
-    assert_eq!(scene.last().1["result"]["sessionId"], "s-1");
+fn duplicate_request_id_is_refused_and_the_first_is_answered() {
+    let mut fixture = GatewayFixture::new();
+    let (_, host_conn, relayed) = fixture.relay(A, &request(&json!(1), "session/new", &json!({})));
+    fixture.send_from_client(A, &request(&json!(1), "session/new", &json!({})));
+    assert_eq!(fixture.error_code(), "invalid_request");
+    fixture.respond(host_conn, &relayed, &json!({ "sessionId": "s-1" }));
+    assert_eq!(fixture.last_client_frame().1["result"]["sessionId"], "s-1");
 }
 
 #[test]
-fn a_session_that_nobody_listens_to_is_looked_for_afresh() {
-    let mut scene = Scene::new();
+fn owner_of_an_unused_session_is_searched_again() {
+    let mut fixture = GatewayFixture::new();
     let queue = request(&json!(1), "_jackfield/queue", &json!({ "sessionId": "s-1" }));
     for host in ["x", "y"] {
-        scene.say(A, &queue);
-        scene.locate("s-1", host);
-        let (at, host_conn, asked) = scene.last_said();
-        assert_eq!(&*at, host);
-        scene.answer(host_conn, &asked, &json!({}));
+        fixture.send_from_client(A, &queue);
+        fixture.answer_locate("s-1", host);
+        let (located_host, host_conn, relayed) = fixture.last_host_frame();
+        assert_eq!(&*located_host, host);
+        fixture.respond(host_conn, &relayed, &json!({}));
     }
-    assert_eq!(scene.gateway.gauges().sessions, 0);
+    assert_eq!(fixture.gateway.gauges().sessions, 0);
 }
 
 #[test]
-fn equal_ids_of_two_hosts_never_meet() {
-    let mut scene = Scene::new();
-    let x = scene.open(A, "s-1");
-    scene.say(A, &request(&json!(1), "session/load", &json!({ "sessionId": "s-2" })));
-    scene.locate("s-2", "y");
-    let (_, y, _) = scene.last_said();
+fn equal_request_ids_of_two_hosts_do_not_collide() {
+    let mut fixture = GatewayFixture::new();
+    let x = fixture.open_session(A, "s-1");
+    fixture
+        .send_from_client(A, &request(&json!(1), "session/load", &json!({ "sessionId": "s-2" })));
+    fixture.answer_locate("s-2", "y");
+    let (_, y, _) = fixture.last_host_frame();
     for (host_conn, session) in [(x, "s-1"), (y, "s-2")] {
         let ask =
             request(&json!(7), "session/request_permission", &json!({ "sessionId": session }));
-        scene.host_says(host_conn, &ask);
+        fixture.send_from_host(host_conn, &ask);
     }
-    let [first, second] = &scene.told[scene.told.len() - 2..] else { unreachable!() };
+    let [first, second] = &fixture.client_frames[fixture.client_frames.len() - 2..] else {
+        unreachable!()
+    };
     let (first, second) = (first.1["id"].clone(), second.1["id"].clone());
     assert_ne!(first, second);
-    scene.say(A, &json!({ "id": second, "result": "of y" }));
-    assert_eq!(scene.said.last(), Some(&(y, json!({ "id": 7, "result": "of y" }))));
-    scene.host_says(x, &json!({ "method": "$/cancel_request", "params": { "requestId": 7 } }));
-    assert_eq!(scene.last().1["params"]["requestId"], first);
-    let said = scene.said.len();
-    scene.say(A, &json!({ "id": first, "result": "too late" }));
-    assert_eq!(scene.said.len(), said);
+    fixture.send_from_client(A, &json!({ "id": second, "result": "of y" }));
+    assert_eq!(fixture.host_frames.last(), Some(&(y, json!({ "id": 7, "result": "of y" }))));
+    fixture
+        .send_from_host(x, &json!({ "method": "$/cancel_request", "params": { "requestId": 7 } }));
+    assert_eq!(fixture.last_client_frame().1["params"]["requestId"], first);
+    let before = fixture.host_frames.len();
+    fixture.send_from_client(A, &json!({ "id": first, "result": "too late" }));
+    assert_eq!(fixture.host_frames.len(), before);
 }
 
 #[test]
-fn a_withdrawn_request_is_withdrawn_under_the_id_it_was_sent_by() {
-    let mut scene = Scene::new();
-    scene.open(A, "s-1");
+fn cancellation_uses_the_id_that_was_sent_to_the_host() {
+    let mut fixture = GatewayFixture::new();
+    fixture.open_session(A, "s-1");
     let prompt = request(&json!("p"), "session/prompt", &json!({ "sessionId": "s-1" }));
-    let (_, host_conn, asked) = scene.ask(A, &prompt);
-    scene.say(A, &json!({ "method": "$/cancel_request", "params": { "requestId": "p" } }));
-    let (by, notice) = scene.said.last().unwrap();
-    assert_eq!((*by, &notice["params"]["requestId"]), (host_conn, &asked["id"]));
-    // One that waits for its owner is answered at once.
-    scene.say(A, &request(&json!("w"), "session/load", &json!({ "sessionId": "s-2" })));
-    scene.say(A, &json!({ "method": "$/cancel_request", "params": { "requestId": "w" } }));
-    assert_eq!(scene.code(), "cancelled");
-    scene.locate("s-2", "x");
-    assert_eq!(scene.said.last().unwrap().1["method"], "$/cancel_request");
+    let (_, host_conn, relayed) = fixture.relay(A, &prompt);
+    fixture.send_from_client(
+        A,
+        &json!({ "method": "$/cancel_request", "params": { "requestId": "p" } }),
+    );
+    let (by, notice) = fixture.host_frames.last().unwrap();
+    assert_eq!((*by, &notice["params"]["requestId"]), (host_conn, &relayed["id"]));
+    // A request that waits for an owner is answered at once.
+    fixture
+        .send_from_client(A, &request(&json!("w"), "session/load", &json!({ "sessionId": "s-2" })));
+    fixture.send_from_client(
+        A,
+        &json!({ "method": "$/cancel_request", "params": { "requestId": "w" } }),
+    );
+    assert_eq!(fixture.error_code(), "cancelled");
+    fixture.answer_locate("s-2", "x");
+    assert_eq!(fixture.host_frames.last().unwrap().1["method"], "$/cancel_request");
 }
 
 #[test]
-fn what_is_not_for_clients_of_a_fleet_is_refused() {
-    let mut scene = Scene::new();
-    scene.say(A, &request(&json!(1), "_jackfield/stop", &json!({})));
-    assert_eq!(scene.code(), "not_served");
-    assert!(scene.said.is_empty());
+fn host_methods_are_refused() {
+    let mut fixture = GatewayFixture::new();
+    fixture.send_from_client(A, &request(&json!(1), "_jackfield/stop", &json!({})));
+    assert_eq!(fixture.error_code(), "not_served");
+    assert!(fixture.host_frames.is_empty());
 }
 
 #[test]
-fn a_client_that_goes_takes_its_host_conns_with_it() {
-    let mut scene = Scene::new();
-    let host_conn = scene.open(A, "s-1");
-    scene.feed(GatewayInput::ClientGone { conn: A });
+fn disconnecting_a_client_closes_its_host_connections() {
+    let mut fixture = GatewayFixture::new();
+    let host_conn = fixture.open_session(A, "s-1");
+    fixture.feed(GatewayInput::ClientGone { conn: A });
     let closed = |it: &GatewayOutput| matches!(it, GatewayOutput::CloseHostConnection { host_conn: it } if *it == host_conn);
-    assert!(scene.others.iter().any(closed));
-    scene.host_says(host_conn, &update("s-1", 1, "hello"));
-    assert_eq!(scene.gateway.gauges().host_conns, 0);
+    assert!(fixture.other_outputs.iter().any(closed));
+    fixture.send_from_host(host_conn, &update("s-1", 1, "hello"));
+    assert_eq!(fixture.gateway.gauges().host_conns, 0);
 }
 
 #[test]
-fn a_client_that_has_finished_gets_its_answers_and_answers_nothing() {
-    let mut scene = Scene::new();
-    let host_conn = scene.open(A, "s-1");
+fn half_closed_client_gets_responses_but_answers_no_requests() {
+    let mut fixture = GatewayFixture::new();
+    let host_conn = fixture.open_session(A, "s-1");
     let prompt = request(&json!("p"), "session/prompt", &json!({ "sessionId": "s-1" }));
-    let (_, _, asked) = scene.ask(A, &prompt);
-    scene.feed(GatewayInput::ClientFinished { conn: A });
+    let (_, _, relayed) = fixture.relay(A, &prompt);
+    fixture.feed(GatewayInput::ClientFinished { conn: A });
     let read = request(&json!(1), "fs/read_text_file", &json!({ "sessionId": "s-1" }));
-    scene.host_says(host_conn, &read);
-    assert_eq!(code(&scene.said.last().unwrap().1), "no_client");
-    scene.answer(host_conn, &asked, &json!({ "stopReason": "end_turn" }));
-    assert_eq!(scene.last().1["id"], "p");
-    assert!(scene.others.iter().any(|it| matches!(it, GatewayOutput::CloseClient { conn: A })));
+    fixture.send_from_host(host_conn, &read);
+    assert_eq!(error_code(&fixture.host_frames.last().unwrap().1), "no_client");
+    fixture.respond(host_conn, &relayed, &json!({ "stopReason": "end_turn" }));
+    assert_eq!(fixture.last_client_frame().1["id"], "p");
+    assert!(
+        fixture.other_outputs.iter().any(|it| matches!(it, GatewayOutput::CloseClient { conn: A }))
+    );
 }
 
 #[test]
-fn stopping_answers_and_hangs_up_on_everybody() {
-    let mut scene = Scene::new();
-    scene.ask(A, &request(&json!(1), "session/new", &json!({})));
-    scene.feed(GatewayInput::Stop);
-    assert_eq!((scene.last().0, scene.code()), (A, "stopping".to_owned()));
+fn stop_answers_all_requests_and_closes_all_clients() {
+    let mut fixture = GatewayFixture::new();
+    fixture.relay(A, &request(&json!(1), "session/new", &json!({})));
+    fixture.feed(GatewayInput::Stop);
+    assert_eq!((fixture.last_client_frame().0, fixture.error_code()), (A, "stopping".to_owned()));
     for conn in [A, B] {
-        scene.feed(GatewayInput::ClientGone { conn });
+        fixture.feed(GatewayInput::ClientGone { conn });
     }
-    assert!(matches!(scene.others.last(), Some(GatewayOutput::Stopped)));
+    assert!(matches!(fixture.other_outputs.last(), Some(GatewayOutput::Stopped)));
 }

@@ -1,142 +1,145 @@
-//! An ask has at most one winner, and the agent hears exactly one answer.
+//! Each ask has at most one answer, and the agent receives exactly one response.
 
-use super::hold;
-use crate::hub_sim::peek;
+use super::check_invariant;
+use crate::hub_sim::markers;
 use bytes::Bytes;
 use jackfield_events::{AgentSessionId, EventBody, UserAnswered, UserAsked};
 use jackfield_hub::{AgentId, ConnId, SessionId};
 use std::collections::BTreeMap;
 
-/// Everything asked in this world.
+/// Tracks all asks of a run.
 #[derive(Debug, Default)]
-pub(in crate::hub_sim) struct Asks {
-    all: BTreeMap<u64, Ask>,
-    /// What clients answered: which ask each choice was for.
+pub(in crate::hub_sim) struct AskTracker {
+    all: BTreeMap<u64, AskRecord>,
+    /// The answers of clients: the ask that each choice was meant for.
     choices: BTreeMap<u64, u64>,
-    /// The asks of each log, by session and number.
+    /// The asks in each log, by session and number.
     numbered: BTreeMap<(SessionId, u64), u64>,
 }
 
 #[derive(Debug)]
-struct Ask {
+struct AskRecord {
     agent: AgentId,
-    theirs: AgentSessionId,
-    what: What,
+    agent_session: AgentSessionId,
+    what: AskKind,
     answered: bool,
-    /// What the log says the answer is.
+    /// The answer in the log.
     settled: Option<Bytes>,
 }
 
-/// What an agent asks for.
+/// The kind of an ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::hub_sim) enum What {
-    /// Of one client, and not written down.
+pub(in crate::hub_sim) enum AskKind {
+    /// Sent to one client and not logged.
     Passing,
     Form,
     Permission,
-    /// A permission that a rule speaks of.
+    /// A permission request that a rule answers.
     Ruled,
 }
 
-impl Asks {
-    pub(in crate::hub_sim) fn on_asked(
+impl AskTracker {
+    pub(in crate::hub_sim) fn on_ask(
         &mut self,
         mark: u64,
         agent: AgentId,
-        theirs: &AgentSessionId,
-        what: What,
+        agent_session: &AgentSessionId,
+        what: AskKind,
     ) {
-        let theirs = theirs.clone();
-        let ask = Ask { agent, theirs, what, answered: false, settled: None };
+        let agent_session = agent_session.clone();
+        let ask = AskRecord { agent, agent_session, what, answered: false, settled: None };
         self.all.insert(mark, ask);
     }
 
-    /// A client chooses; `ask` is the mark of what it was asked.
+    /// A client answers the ask with this mark.
     pub(in crate::hub_sim) fn on_choice(&mut self, choice: u64, ask: u64) {
         self.choices.insert(choice, ask);
     }
 
-    /// Processes and their asks are gone.
+    /// The process has exited, and with it its asks.
     pub(in crate::hub_sim) fn on_agent_gone(&mut self, agent: AgentId) {
         for ask in self.all.values_mut().filter(|it| it.agent == agent) {
             ask.answered = true;
         }
     }
 
-    pub(in crate::hub_sim) fn on_landed(
+    pub(in crate::hub_sim) fn on_durable(
         &mut self,
         session: &SessionId,
         body: &EventBody,
-    ) -> Option<Ended> {
+    ) -> Option<AskOutcome> {
         match body {
             EventBody::Asked(UserAsked { ask, frame, .. }) => {
-                let mark = peek::mark(frame.bytes())?;
+                let mark = markers::find_mark(frame.bytes())?;
                 self.numbered.insert((session.clone(), *ask), mark);
                 None
             }
             EventBody::Answered(UserAnswered { ask, by, answer, .. }) => {
                 let mark = *self.numbered.get(&(session.clone(), *ask))?;
                 let answer = answer.bytes();
-                self.an_answer_was_given_to_that_ask(mark, answer);
+                self.answer_belongs_to_its_ask(mark, answer);
                 let fact = self.all.get_mut(&mark)?;
-                rules_answer_and_nobody_else(fact, by, answer);
-                an_error_permits_and_denies_nothing(fact, answer);
+                rules_answer_the_asks_they_cover(fact, by, answer);
+                error_is_not_a_permission_answer(fact, answer);
                 fact.settled = Some(answer.clone());
                 Some(match by.as_ref() {
-                    _ if peek::contains(answer, "\"void\"") => Ended::Void,
-                    "policy" => Ended::Ruled,
-                    _ => Ended::Chosen,
+                    _ if markers::contains(answer, "\"void\"") => AskOutcome::Void,
+                    "policy" => AskOutcome::Ruled,
+                    _ => AskOutcome::Chosen,
                 })
             }
             _ => None,
         }
     }
 
-    fn an_answer_was_given_to_that_ask(&self, mark: u64, answer: &Bytes) {
-        let choice = peek::choice(answer);
+    fn answer_belongs_to_its_ask(&self, mark: u64, answer: &Bytes) {
+        let choice = markers::find_choice(answer);
         let given_to = choice.map(|it| self.choices.get(&it).copied());
-        hold("an_answer_was_given_to_that_ask", given_to.is_none_or(|it| it == Some(mark)), || {
-            format!("ask {mark} was answered with {answer:?}, which was said to {given_to:?}")
-        });
+        check_invariant(
+            "answer_belongs_to_its_ask",
+            given_to.is_none_or(|it| it == Some(mark)),
+            || format!("ask {mark} was answered with {answer:?}, which was sent to {given_to:?}"),
+        );
     }
 
     /// The hub answers an agent's ask.
-    pub(in crate::hub_sim) fn the_agent_hears_one_answer(
+    pub(in crate::hub_sim) fn agent_receives_one_response_per_ask(
         &mut self,
         agent: AgentId,
         id: &str,
         text: &Bytes,
     ) {
-        let mark = peek::number_after(id.as_bytes(), "q-").unwrap_or(0);
+        let mark = markers::number_after(id.as_bytes(), "q-").unwrap_or(0);
         let ask = self.all.get_mut(&mark).filter(|it| it.agent == agent && !it.answered);
-        hold("the_agent_hears_one_answer", ask.is_some(), || {
-            format!("{agent} heard {text:?} and waits for no answer under {id}")
+        check_invariant("agent_receives_one_response_per_ask", ask.is_some(), || {
+            format!("{agent} received {text:?} and has no open ask with id {id}")
         });
-        let ask = ask.expect("held above");
+        let ask = ask.expect("checked above");
         ask.answered = true;
-        let journaled = ask.what != What::Passing;
+        let journaled = ask.what != AskKind::Passing;
         let settled = ask.settled.clone();
-        self.an_answer_was_given_to_that_ask(mark, text);
-        // What is refused at once, because no client can answer it or too much waits, is not in the log.
-        let refused = ["method_not_found", "overloaded"].iter().any(|it| peek::contains(text, it));
+        self.answer_belongs_to_its_ask(mark, text);
+        // An ask that is refused at once, because no client supports it or too many are open, is not in the log.
+        let refused =
+            ["method_not_found", "overloaded"].iter().any(|it| markers::contains(text, it));
         if journaled && !refused {
-            an_answer_is_written_before_it_is_heard(agent, settled.as_ref(), text);
+            answer_is_logged_before_it_is_sent(agent, settled.as_ref(), text);
         }
     }
 
-    /// The latest ask of a session and its mark.
+    /// The number and the mark of the latest ask in a session.
     pub(in crate::hub_sim) fn latest(&self, session: &SessionId) -> Option<(u64, u64)> {
         let all = self.numbered.range((session.clone(), 0)..=(session.clone(), u64::MAX));
         all.last().map(|((_, number), &mark)| (*number, mark))
     }
 
-    /// Who is told that its answer counts finds it in the log.
-    pub(in crate::hub_sim) fn an_answer_that_counts_is_in_the_log(&self, choice: u64) {
+    /// An answer that the hub accepts is in the log.
+    pub(in crate::hub_sim) fn accepted_answer_is_logged(&self, choice: u64) {
         let mark = self.choices.get(&choice);
         let settled = mark.and_then(|it| self.all.get(it)).and_then(|it| it.settled.as_ref());
-        let same = settled.is_some_and(|it| peek::choice(it) == Some(choice));
-        hold("an_answer_that_counts_is_in_the_log", same, || {
-            format!("choice {choice} to ask {mark:?} was accepted, but the log says {settled:?}")
+        let same = settled.is_some_and(|it| markers::find_choice(it) == Some(choice));
+        check_invariant("accepted_answer_is_logged", same, || {
+            format!("choice {choice} to ask {mark:?} was accepted, but the log has {settled:?}")
         });
     }
 
@@ -145,64 +148,67 @@ impl Asks {
         self.all.get(&mark).is_some_and(|it| it.settled.is_some())
     }
 
-    /// Asks of running agents that nobody answered: their marks, and the agents' names for their
-    /// sessions.
+    /// Unanswered asks of running agents: the mark, the agent, and the agent's session id.
     pub(in crate::hub_sim) fn open(&self) -> impl Iterator<Item = (u64, AgentId, &AgentSessionId)> {
         let open = self.all.iter().filter(|(_, it)| !it.answered);
-        open.map(|(&mark, it)| (mark, it.agent, &it.theirs))
+        open.map(|(&mark, it)| (mark, it.agent, &it.agent_session))
     }
 
-    /// In which session an ask was asked.
-    pub(in crate::hub_sim) fn theirs(&self, mark: u64) -> Option<&AgentSessionId> {
-        self.all.get(&mark).map(|it| &it.theirs)
+    /// The session in which an ask was sent.
+    pub(in crate::hub_sim) fn agent_session(&self, mark: u64) -> Option<&AgentSessionId> {
+        self.all.get(&mark).map(|it| &it.agent_session)
     }
 
-    /// Only what an agent asked is asked of a client.
-    pub(in crate::hub_sim) fn a_client_is_asked_what_an_agent_asked(
+    /// A client is only asked what an agent asked.
+    pub(in crate::hub_sim) fn client_asks_come_from_agents(
         &self,
         conn: ConnId,
         text: &Bytes,
     ) -> u64 {
-        let mark = peek::mark(text).filter(|it| self.all.contains_key(it));
-        hold("a_client_is_asked_what_an_agent_asked", mark.is_some(), || {
+        let mark = markers::find_mark(text).filter(|it| self.all.contains_key(it));
+        check_invariant("client_asks_come_from_agents", mark.is_some(), || {
             format!("{conn} was asked {text:?}")
         });
-        let mark = mark.expect("held above");
-        hold("rules_answer_before_people_do", self.all[&mark].what != What::Ruled, || {
-            format!("{conn} was asked {text:?}, which a rule answers")
-        });
+        let mark = mark.expect("checked above");
+        check_invariant(
+            "rules_answer_the_asks_they_cover",
+            self.all[&mark].what != AskKind::Ruled,
+            || format!("{conn} was asked {text:?}, which a rule answers"),
+        );
         mark
     }
 }
 
 /// How an ask ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::hub_sim) enum Ended {
+pub(in crate::hub_sim) enum AskOutcome {
     Chosen,
     Ruled,
     Void,
 }
 
-/// What a rule speaks of is answered by it, and what none speaks of by people.
-fn rules_answer_and_nobody_else(ask: &Ask, by: &str, answer: &Bytes) {
-    let (void, rule) = (peek::contains(answer, "\"void\""), by == "policy");
-    hold("rules_answer_before_people_do", void || rule == (ask.what == What::Ruled), || {
-        format!("{ask:?} was answered by {by} with {answer:?}")
-    });
+/// Rules answer the asks that they cover, and users answer the others.
+fn rules_answer_the_asks_they_cover(ask: &AskRecord, by: &str, answer: &Bytes) {
+    let (void, rule) = (markers::contains(answer, "\"void\""), by == "policy");
+    check_invariant(
+        "rules_answer_the_asks_they_cover",
+        void || rule == (ask.what == AskKind::Ruled),
+        || format!("{ask:?} was answered by {by} with {answer:?}"),
+    );
 }
 
-/// A client that cannot ask its user has not answered for it.
-fn an_error_permits_and_denies_nothing(ask: &Ask, answer: &Bytes) {
+/// The error of a client that cannot ask its user is not an answer.
+fn error_is_not_a_permission_answer(ask: &AskRecord, answer: &Bytes) {
     let error = answer.starts_with(b"{\"error\"");
-    let permission = matches!(ask.what, What::Permission | What::Ruled);
-    hold("an_error_permits_and_denies_nothing", !(permission && error), || {
-        format!("a permission was settled with {answer:?}")
+    let permission = matches!(ask.what, AskKind::Permission | AskKind::Ruled);
+    check_invariant("error_is_not_a_permission_answer", !(permission && error), || {
+        format!("a permission request was answered with {answer:?}")
     });
 }
 
-fn an_answer_is_written_before_it_is_heard(agent: AgentId, settled: Option<&Bytes>, text: &Bytes) {
-    let same = settled.is_some_and(|it| peek::choice(it) == peek::choice(text));
-    hold("an_answer_is_written_before_it_is_heard", same, || {
-        format!("{agent} heard {text:?}, but the log says {settled:?}")
+fn answer_is_logged_before_it_is_sent(agent: AgentId, settled: Option<&Bytes>, text: &Bytes) {
+    let same = settled.is_some_and(|it| markers::find_choice(it) == markers::find_choice(text));
+    check_invariant("answer_is_logged_before_it_is_sent", same, || {
+        format!("{agent} received {text:?}, but the log has {settled:?}")
     });
 }

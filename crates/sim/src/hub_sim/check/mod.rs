@@ -1,76 +1,80 @@
-//! What must always hold, told from the outside: what was said to the hub, what it said, and what is
-//! on the disk. Each invariant is a function with a name.
+//! The invariants, checked from the outside: by the inputs and outputs of the hub and the contents of the disk. Each is
+//! a function with a name.
 
 mod asks;
+mod delivery;
 mod failures;
 mod fork;
-mod hearing;
 mod log;
+mod overall;
 mod queue;
 mod requests;
-mod rest;
+mod restores;
 mod sleep;
 mod tenants;
-mod wakes;
 
-pub(super) use asks::{Asks, Ended, What};
-pub(super) use failures::Failures;
-pub(super) use fork::a_fork_is_a_copy_of_its_source;
-pub(super) use hearing::{Hearing, Listener, Rendered};
-pub(super) use log::{Facts, Prompt, Word, summary_and_tail_give_the_whole};
-pub(super) use queue::Queues;
-pub(super) use requests::{Answer, Kind, Request};
-pub(super) use rest::names_stay_on_their_side;
-pub(super) use sleep::Rest;
-pub(super) use tenants::Try;
-pub(super) use wakes::Wakes;
+pub(super) use asks::{AskKind, AskOutcome, AskTracker};
+pub(super) use delivery::{DeliveryPosition, EventRendering, SessionSubscriber};
+pub(super) use failures::FailureTracker;
+pub(super) use fork::fork_is_a_copy_of_its_source;
+pub(super) use log::{AgentUpdate, LogTracker, PromptRecord, recovered_state_equals_folded_log};
+pub(super) use overall::session_ids_are_translated;
+pub(super) use queue::QueueTracker;
+pub(super) use requests::{ClientRequest, ReceivedResponse, RequestKind};
+pub(super) use restores::RestoreTracker;
+pub(super) use sleep::SleepTracker;
+pub(super) use tenants::ForeignAccess;
 
 use bytes::Bytes;
 use jackfield_hub::{Seq, SessionId};
 
-/// The invariant that did not hold, and how. Thrown as a panic, so that a check can stand anywhere.
+/// A violated invariant. It is thrown as a panic, so that a check can be made anywhere.
 #[derive(Debug)]
-pub(crate) struct Broken {
+pub(crate) struct InvariantViolation {
     pub(crate) invariant: &'static str,
     pub(crate) detail: String,
 }
 
-/// Throws unless the invariant holds.
-pub(super) fn hold(invariant: &'static str, holds: bool, detail: impl FnOnce() -> String) {
+/// Panics unless the invariant holds.
+pub(super) fn check_invariant(
+    invariant: &'static str,
+    holds: bool,
+    detail: impl FnOnce() -> String,
+) {
     if !holds {
-        std::panic::panic_any(Broken { invariant, detail: detail() });
+        std::panic::panic_any(InvariantViolation { invariant, detail: detail() });
     }
 }
 
-pub(super) fn a_retry_says_the_same(seq: Seq, there: &Bytes, again: &Bytes) {
-    hold("a_retry_says_the_same", there == again, || {
-        format!("event {} was written as {there:?} and sent again as {again:?}", seq.0)
+pub(super) fn append_retry_is_identical(seq: Seq, stored: &Bytes, repeated: &Bytes) {
+    check_invariant("append_retry_is_identical", stored == repeated, || {
+        format!("event {} was written as {stored:?} and repeated as {repeated:?}", seq.0)
     });
 }
 
-pub(super) fn appends_follow_the_log(seq: Seq, head: u64) {
-    hold("appends_follow_the_log", seq.0 == head + 1, || {
+pub(super) fn appends_are_contiguous(seq: Seq, head: u64) {
+    check_invariant("appends_are_contiguous", seq.0 == head + 1, || {
         format!("event {} was appended to a log that ends at {head}", seq.0)
     });
 }
 
-pub(super) fn a_summary_follows_its_events(session: &SessionId, upto: Seq, head: u64) {
-    hold("a_summary_follows_its_events", upto.0 <= head, || {
-        format!("{session} is summed up to {}, and its log ends at {head}", upto.0)
+pub(super) fn summary_covers_only_durable_events(session: &SessionId, upto: Seq, head: u64) {
+    check_invariant("summary_covers_only_durable_events", upto.0 <= head, || {
+        format!("{session} is summarized up to {}, and its log ends at {head}", upto.0)
     });
 }
 
-/// The one bound on what a client that does not read can make the hub keep: no event is handed to
-/// it when its outbox is full, save for the rest of one slice of the journal.
+/// Bounds the memory that a client can use by not reading: no event is delivered to a full outbox, except for the rest
+/// of one read.
 pub(super) fn outboxes_are_bounded(unwritten: usize, max: usize) {
     let slice = super::disk::READ_BYTES + super::disk::READ_EVENTS * 512;
-    hold("outboxes_are_bounded", unwritten <= max + slice, || {
-        format!("an event was handed to a client with {unwritten} bytes unwritten")
+    check_invariant("outboxes_are_bounded", unwritten <= max + slice, || {
+        format!("an event was sent to a client with {unwritten} bytes unwritten")
     });
 }
 
 pub(super) fn held_events_are_bounded(held: usize, max: usize) {
-    hold("held_events_are_bounded", held <= max, || {
-        format!("{held} bytes are held for the journal, and the agent is still read")
+    check_invariant("held_events_are_bounded", held <= max, || {
+        format!("{held} bytes are held for the journal, and the agent is not paused")
     });
 }

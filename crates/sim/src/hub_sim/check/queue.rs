@@ -1,8 +1,8 @@
-//! The queue of each session: what waits runs once or is withdrawn once, in order, and what an
-//! earlier hub left runs only when somebody asks.
+//! The prompt queue of each session: a queued prompt runs once or is withdrawn once, in order; a prompt that an earlier
+//! hub left is held until a client releases it.
 
-use super::hold;
-use crate::hub_sim::peek;
+use super::check_invariant;
+use crate::hub_sim::markers;
 use jackfield_events::{
     EventBody, PromptQueued, PromptWithdrawn, SessionEvent, SessionSummary, TurnStarted,
 };
@@ -10,116 +10,124 @@ use jackfield_hub::SessionId;
 use std::collections::BTreeMap;
 
 #[derive(Debug, Default)]
-pub(in crate::hub_sim) struct Queues(BTreeMap<SessionId, Line>);
+pub(in crate::hub_sim) struct QueueTracker(BTreeMap<SessionId, SessionQueue>);
 
-/// One session's queue, as its log tells it.
+/// The queue of one session according to its log.
 #[derive(Debug, Default)]
-struct Line {
-    /// The last number given.
-    last: u64,
-    /// The marks of what waits.
-    waiting: BTreeMap<u64, u64>,
-    /// What this hub runs, first to last, and whether it steers.
-    order: Vec<(u64, bool)>,
-    /// What was held and released since: each release by its token, in its own order.
+struct SessionQueue {
+    /// The number of the last queued prompt.
+    last_number: u64,
+    /// The marks of the queued prompts.
+    queued_marks: BTreeMap<u64, u64>,
+    /// The prompts that this hub will run, in order, and whether they steer.
+    run_order: Vec<(u64, bool)>,
+    /// Held prompts that were released: the token of each request, and its prompts in order.
     released: BTreeMap<u64, Vec<u64>>,
     /// A turn is open.
-    runs: bool,
+    has_open_turn: bool,
 }
 
-impl Queues {
-    pub(in crate::hub_sim) fn on_landed(&mut self, session: &SessionId, event: &SessionEvent) {
-        let line = self.0.entry(session.clone()).or_default();
+impl QueueTracker {
+    pub(in crate::hub_sim) fn on_durable(&mut self, session: &SessionId, event: &SessionEvent) {
+        let queue = self.0.entry(session.clone()).or_default();
         match &event.body {
             EventBody::Queued(PromptQueued { prompt, frame, .. }) => {
-                waiting_prompts_are_numbered(session, line.last, *prompt);
-                line.last = *prompt;
-                let mark = peek::prompt(frame.bytes()).expect("prompts are marked");
-                line.waiting.insert(*prompt, mark);
-                let steers = line.runs && peek::contains(frame.bytes(), "\"steer\":true");
-                let before = line.order.iter().filter(|(_, steers)| *steers).count();
-                let at = if steers { before } else { line.order.len() };
-                line.order.insert(at, (*prompt, steers));
+                queued_prompts_are_numbered(session, queue.last_number, *prompt);
+                queue.last_number = *prompt;
+                let mark = markers::find_prompt(frame.bytes()).expect("prompts are marked");
+                queue.queued_marks.insert(*prompt, mark);
+                let steers =
+                    queue.has_open_turn && markers::contains(frame.bytes(), "\"steer\":true");
+                let before = queue.run_order.iter().filter(|(_, steers)| *steers).count();
+                let at = if steers { before } else { queue.run_order.len() };
+                queue.run_order.insert(at, (*prompt, steers));
             }
             EventBody::Withdrawn(PromptWithdrawn { prompt, .. }) => {
-                a_waiting_prompt_leaves_once(session, line.waiting.remove(prompt), *prompt);
-                line.forget(*prompt);
+                queued_prompt_leaves_queue_once(
+                    session,
+                    queue.queued_marks.remove(prompt),
+                    *prompt,
+                );
+                queue.forget(*prompt);
             }
             EventBody::Prompted(TurnStarted { prompt: Some(prompt), frame, .. }) => {
-                let mark = line.waiting.remove(prompt);
-                a_waiting_prompt_leaves_once(session, mark, *prompt);
-                hold("what_waited_is_what_runs", mark == peek::prompt(frame.bytes()), || {
-                    format!("prompt {prompt} of {session} was {mark:?} and is {frame:?}")
-                });
-                line.runs_in_its_turn(session, *prompt);
-                line.forget(*prompt);
-                line.runs = true;
+                let mark = queue.queued_marks.remove(prompt);
+                queued_prompt_leaves_queue_once(session, mark, *prompt);
+                check_invariant(
+                    "queued_prompt_equals_run_prompt",
+                    mark == markers::find_prompt(frame.bytes()),
+                    || format!("prompt {prompt} of {session} was {mark:?} and is {frame:?}"),
+                );
+                queue.check_run_order(session, *prompt);
+                queue.forget(*prompt);
+                queue.has_open_turn = true;
             }
             EventBody::Prompted(TurnStarted { frame, .. }) => {
-                line.nobody_jumps_the_queue(session, peek::prompt(frame.bytes()));
-                line.runs = true;
+                queue.immediate_prompt_finds_an_empty_queue(
+                    session,
+                    markers::find_prompt(frame.bytes()),
+                );
+                queue.has_open_turn = true;
             }
-            EventBody::Ended(_) => line.runs = false,
+            EventBody::Ended(_) => queue.has_open_turn = false,
             _ => {}
         }
     }
 
-    /// A session begins as a copy of another.
+    /// A session starts as a copy of another.
     pub(in crate::hub_sim) fn on_copied(&mut self, session: &SessionId, state: &SessionSummary) {
-        let runs = state.open_turn.is_some();
-        self.0.insert(session.clone(), Line { last: state.prompts, runs, ..Line::default() });
+        let has_open_turn = state.open_turn.is_some();
+        self.0.insert(
+            session.clone(),
+            SessionQueue { last_number: state.prompts, has_open_turn, ..SessionQueue::default() },
+        );
     }
 
-    /// Whatever waits is held from now on.
+    /// All queued prompts are held after a restart.
     pub(in crate::hub_sim) fn on_restart(&mut self) -> usize {
-        for line in self.0.values_mut() {
-            line.order.clear();
-            line.released.clear();
+        for queue in self.0.values_mut() {
+            queue.run_order.clear();
+            queue.released.clear();
         }
-        self.0.values().map(|it| it.waiting.len()).sum()
+        self.0.values().map(|it| it.queued_marks.len()).sum()
     }
 
-    /// The hub is asked to run what is held, all of it or one.
+    /// A client asks the hub to run held prompts, all of them or one.
     pub(in crate::hub_sim) fn on_release(
         &mut self,
         session: &SessionId,
         token: u64,
         only: Option<u64>,
     ) -> usize {
-        let Some(line) = self.0.get_mut(session) else { return 0 };
-        let all = line.waiting.keys().copied().filter(|it| line.is_held(*it));
+        let Some(queue) = self.0.get_mut(session) else { return 0 };
+        let all = queue.queued_marks.keys().copied().filter(|it| queue.is_held(*it));
         let batch: Vec<u64> = all.filter(|it| only.is_none_or(|only| only == *it)).collect();
         let count = batch.len();
-        line.released.insert(token, batch);
+        queue.released.insert(token, batch);
         count
     }
 
-    /// A prompt that may be held is said again: then it runs.
-    pub(in crate::hub_sim) fn on_said_again(
-        &mut self,
-        session: &SessionId,
-        number: u64,
-        mark: u64,
-    ) {
-        let Some(line) = self.0.get_mut(session) else { return };
-        let held = line.waiting.iter().find(|(it, of)| **of == mark && line.is_held(**it));
+    /// A held prompt is repeated: now it runs.
+    pub(in crate::hub_sim) fn on_repeated(&mut self, session: &SessionId, number: u64, mark: u64) {
+        let Some(queue) = self.0.get_mut(session) else { return };
+        let held = queue.queued_marks.iter().find(|(it, of)| **of == mark && queue.is_held(**it));
         if let Some(prompt) = held.map(|(it, _)| *it) {
-            line.released.insert(number, vec![prompt]);
+            queue.released.insert(number, vec![prompt]);
         }
     }
 
-    /// The session has left: whatever waits in it is held.
-    pub(in crate::hub_sim) fn hold(&mut self, session: &SessionId) {
-        if let Some(line) = self.0.get_mut(session) {
-            line.order.clear();
-            line.released.clear();
+    /// The session has moved: all its queued prompts are held.
+    pub(in crate::hub_sim) fn hold_prompts(&mut self, session: &SessionId) {
+        if let Some(queue) = self.0.get_mut(session) {
+            queue.run_order.clear();
+            queue.released.clear();
         }
     }
 
-    /// It would not.
+    /// The hub refused the release.
     pub(in crate::hub_sim) fn on_release_refused(&mut self, session: &SessionId, token: u64) {
-        if let Some(line) = self.0.get_mut(session) {
-            line.released.remove(&token);
+        if let Some(queue) = self.0.get_mut(session) {
+            queue.released.remove(&token);
         }
     }
 
@@ -127,72 +135,74 @@ impl Queues {
         self.0.remove(session);
     }
 
-    /// Whether this prompt waits in the log.
-    pub(in crate::hub_sim) fn waits(&self, session: &SessionId, mark: u64) -> bool {
-        self.0.get(session).is_some_and(|it| it.waiting.values().any(|it| *it == mark))
+    /// Whether this prompt is queued in the log.
+    pub(in crate::hub_sim) fn is_queued(&self, session: &SessionId, mark: u64) -> bool {
+        self.0.get(session).is_some_and(|it| it.queued_marks.values().any(|it| *it == mark))
     }
 
-    /// The numbers of what waits in a session.
-    pub(in crate::hub_sim) fn numbers(&self, session: &SessionId) -> Vec<u64> {
-        self.0.get(session).map(|it| it.waiting.keys().copied().collect()).unwrap_or_default()
+    /// The numbers of the queued prompts.
+    pub(in crate::hub_sim) fn queued_numbers(&self, session: &SessionId) -> Vec<u64> {
+        self.0.get(session).map(|it| it.queued_marks.keys().copied().collect()).unwrap_or_default()
     }
 
-    /// When everything has come to rest, only what is held waits.
-    pub(in crate::hub_sim) fn nothing_waits_for_ever(&self) {
-        for (session, line) in &self.0 {
-            let stuck = line.waiting.keys().find(|it| !line.is_held(**it));
-            hold("nothing_waits_for_ever", stuck.is_none(), || {
+    /// When the world is idle, only held prompts are queued.
+    pub(in crate::hub_sim) fn no_prompt_is_queued_forever(&self) {
+        for (session, queue) in &self.0 {
+            let stuck = queue.queued_marks.keys().find(|it| !queue.is_held(**it));
+            check_invariant("no_prompt_is_queued_forever", stuck.is_none(), || {
                 format!("prompt {stuck:?} of {session} neither ran nor was withdrawn")
             });
         }
     }
 }
 
-impl Line {
+impl SessionQueue {
     fn is_held(&self, prompt: u64) -> bool {
-        let ordered = self.order.iter().any(|(it, _)| *it == prompt);
+        let ordered = self.run_order.iter().any(|(it, _)| *it == prompt);
         !ordered && !self.released.values().flatten().any(|it| *it == prompt)
     }
 
     fn forget(&mut self, prompt: u64) {
-        self.order.retain(|(it, _)| *it != prompt);
+        self.run_order.retain(|(it, _)| *it != prompt);
         for batch in self.released.values_mut() {
             batch.retain(|it| *it != prompt);
         }
     }
 
-    fn runs_in_its_turn(&self, session: &SessionId, prompt: u64) {
-        hold("a_held_prompt_runs_only_when_released", !self.is_held(prompt), || {
-            format!("prompt {prompt} of {session} ran and nobody had asked for it")
+    fn check_run_order(&self, session: &SessionId, prompt: u64) {
+        check_invariant("held_prompt_runs_only_when_released", !self.is_held(prompt), || {
+            format!("prompt {prompt} of {session} ran and was not released")
         });
         let batch = self.released.values().find(|it| it.contains(&prompt));
         let first = match batch {
             Some(batch) => batch.first().copied(),
-            None => self.order.first().map(|(it, _)| *it),
+            None => self.run_order.first().map(|(it, _)| *it),
         };
-        hold("the_queue_keeps_its_order", first == Some(prompt), || {
+        check_invariant("queue_runs_in_order", first == Some(prompt), || {
             format!("prompt {prompt} of {session} ran before {first:?}")
         });
     }
 
-    /// What runs at once was not in the queue, and nothing else was.
-    fn nobody_jumps_the_queue(&self, session: &SessionId, mark: Option<u64>) {
-        let queued = self.waiting.values().any(|it| Some(*it) == mark);
-        let behind = self.order.first();
-        hold("nobody_jumps_the_queue", !queued && behind.is_none(), || {
-            format!("prompt {mark:?} of {session} ran at once, before {behind:?}")
-        });
+    /// A prompt that runs at once was not queued, and no other prompt was.
+    fn immediate_prompt_finds_an_empty_queue(&self, session: &SessionId, mark: Option<u64>) {
+        let queued = self.queued_marks.values().any(|it| Some(*it) == mark);
+        let behind = self.run_order.first();
+        check_invariant(
+            "immediate_prompt_finds_an_empty_queue",
+            !queued && behind.is_none(),
+            || format!("prompt {mark:?} of {session} ran at once, before {behind:?}"),
+        );
     }
 }
 
-fn waiting_prompts_are_numbered(session: &SessionId, last: u64, prompt: u64) {
-    hold("waiting_prompts_are_numbered", prompt == last + 1, || {
-        format!("prompt {prompt} of {session} follows {last}")
+fn queued_prompts_are_numbered(session: &SessionId, last_number: u64, prompt: u64) {
+    check_invariant("queued_prompts_are_numbered", prompt == last_number + 1, || {
+        format!("prompt {prompt} of {session} follows {last_number}")
     });
 }
 
-fn a_waiting_prompt_leaves_once(session: &SessionId, mark: Option<u64>, prompt: u64) {
-    hold("a_waiting_prompt_leaves_once", mark.is_some(), || {
+fn queued_prompt_leaves_queue_once(session: &SessionId, mark: Option<u64>, prompt: u64) {
+    check_invariant("queued_prompt_leaves_queue_once", mark.is_some(), || {
         format!("prompt {prompt} of {session} left the queue and was not in it")
     });
 }

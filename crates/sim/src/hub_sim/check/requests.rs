@@ -1,32 +1,32 @@
-//! Every request gets exactly one answer, meant for it, and not before what it must follow.
+//! Each request gets exactly one response, which is its own and follows the events it must follow.
 
-use super::{Hearing, hold};
-use crate::hub_sim::peek;
+use super::{DeliveryPosition, check_invariant};
+use crate::hub_sim::markers;
 use bytes::Bytes;
 use jackfield_hub::{ConnId, SessionId};
 
-/// A client's request that waits for its answer.
+/// A client's request that waits for its response.
 #[derive(Debug, Clone)]
-pub(in crate::hub_sim) struct Request {
-    pub(in crate::hub_sim) kind: Kind,
+pub(in crate::hub_sim) struct ClientRequest {
+    pub(in crate::hub_sim) kind: RequestKind,
     pub(in crate::hub_sim) token: u64,
-    /// No other request has it: of two with one mark, the second says the first again.
+    /// Unique. If two requests have the same mark, the second repeats the first.
     pub(in crate::hub_sim) number: u64,
     pub(in crate::hub_sim) session: Option<SessionId>,
-    /// The hub has it.
+    /// The hub has received it.
     pub(in crate::hub_sim) delivered: bool,
-    /// It says again what was over when the hub took it.
-    pub(in crate::hub_sim) over: bool,
-    /// The log's end when the hub took it, or when the agent's answer came: the answer follows that.
-    pub(in crate::hub_sim) follows: u64,
-    /// The prompt or request was withdrawn or cancelled by the client.
+    /// It repeats a prompt that had ended when the hub received it.
+    pub(in crate::hub_sim) repeats_ended_prompt: bool,
+    /// The end of the log when the hub received it, or when the agent's response came: the response follows that.
+    pub(in crate::hub_sim) follows_seq: u64,
+    /// The client has cancelled the request.
     pub(in crate::hub_sim) withdrawn: bool,
-    /// How it heard the session before it asked to hear it otherwise.
-    pub(in crate::hub_sim) before: (Option<Hearing>, Option<bool>),
+    /// The subscription before this request changed it.
+    pub(in crate::hub_sim) earlier_subscription: (Option<DeliveryPosition>, Option<bool>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::hub_sim) enum Kind {
+pub(in crate::hub_sim) enum RequestKind {
     Connect,
     Initialize,
     New,
@@ -35,70 +35,81 @@ pub(in crate::hub_sim) enum Kind {
     Attach,
     Prompt,
     Fork,
-    /// What waits in a session.
+    /// Lists the queued prompts.
     Queue,
     Withdraw,
     Release,
-    /// Changes a setting; the agent's yes is written down.
+    /// Changes a setting; the agent's consent is logged.
     Setting,
-    /// A method nobody knows, in a session or for the agent as a whole.
+    /// An unknown method, in a session or for the agent as a whole.
     Echo,
     Close,
     Delete,
     List,
     Sessions,
     Asks,
-    /// An answer to an ask, from somebody who need not be attached.
+    /// An answer to an ask; the client need not be attached.
     Answer,
     Status,
 }
 
-impl Kind {
-    /// Whether it makes its client hear a session.
-    pub(in crate::hub_sim) fn attaches(self) -> bool {
-        matches!(self, Kind::Load | Kind::Resume | Kind::Attach)
+impl RequestKind {
+    /// Whether it subscribes its client to a session.
+    pub(in crate::hub_sim) fn is_attach(self) -> bool {
+        matches!(self, RequestKind::Load | RequestKind::Resume | RequestKind::Attach)
     }
 }
 
-/// An answer as a client hears it.
+/// A response as a client receives it.
 #[derive(Debug)]
-pub(in crate::hub_sim) struct Answer<'a> {
+pub(in crate::hub_sim) struct ReceivedResponse<'a> {
     pub(in crate::hub_sim) conn: ConnId,
     pub(in crate::hub_sim) id: &'a str,
     pub(in crate::hub_sim) text: &'a Bytes,
     pub(in crate::hub_sim) is_result: bool,
 }
 
-impl Answer<'_> {
-    /// The request this answers.
-    pub(in crate::hub_sim) fn every_request_gets_one_answer(
+impl ReceivedResponse<'_> {
+    /// Returns the request of this response.
+    pub(in crate::hub_sim) fn request_gets_exactly_one_response(
         &self,
-        open: Option<Request>,
-    ) -> Request {
+        open: Option<ClientRequest>,
+    ) -> ClientRequest {
         let asked = open.filter(|it| it.delivered);
-        hold("every_request_gets_one_answer", asked.is_some(), || {
-            format!("{} heard {:?} and waits for no answer under {}", self.conn, self.text, self.id)
+        check_invariant("request_gets_exactly_one_response", asked.is_some(), || {
+            format!(
+                "{} received {:?} and has no open request with id {}",
+                self.conn, self.text, self.id
+            )
         });
-        asked.expect("held above")
+        asked.expect("checked above")
     }
 
-    /// Agents put the mark of the request into their answer.
-    pub(in crate::hub_sim) fn an_answer_reaches_who_asked(&self, request: &Request) {
-        if request.kind.attaches() || matches!(request.kind, Kind::Initialize | Kind::Fork) {
+    /// Agents copy the mark of the request into their response.
+    pub(in crate::hub_sim) fn response_reaches_its_requester(&self, request: &ClientRequest) {
+        if request.kind.is_attach()
+            || matches!(request.kind, RequestKind::Initialize | RequestKind::Fork)
+        {
             return;
         }
-        let token = peek::token(self.text);
-        hold("an_answer_reaches_who_asked", token.is_none_or(|it| it == request.token), || {
-            format!("{} asked {request:?} and heard {:?}", self.conn, self.text)
-        });
+        let token = markers::find_token(self.text);
+        check_invariant(
+            "response_reaches_its_requester",
+            token.is_none_or(|it| it == request.token),
+            || format!("{} asked {request:?} and received {:?}", self.conn, self.text),
+        );
     }
 
-    /// A good answer of an agent that the hub promised to pass on is the agent's own.
-    pub(in crate::hub_sim) fn a_good_answer_is_the_agents(&self, request: &Request) {
-        let forwarded = matches!(request.kind, Kind::New | Kind::Setting | Kind::Echo);
-        let holds = !forwarded || !self.is_result || peek::token(self.text).is_some();
-        hold("a_good_answer_is_the_agents", holds, || {
-            format!("{} asked {request:?} and heard {:?}", self.conn, self.text)
+    /// A successful response to a forwarded request comes from the agent.
+    pub(in crate::hub_sim) fn forwarded_result_comes_from_the_agent(
+        &self,
+        request: &ClientRequest,
+    ) {
+        let forwarded =
+            matches!(request.kind, RequestKind::New | RequestKind::Setting | RequestKind::Echo);
+        let holds = !forwarded || !self.is_result || markers::find_token(self.text).is_some();
+        check_invariant("forwarded_result_comes_from_the_agent", holds, || {
+            format!("{} asked {request:?} and received {:?}", self.conn, self.text)
         });
     }
 }

@@ -1,4 +1,4 @@
-//! Tests of the web front with real sockets and routes like the real ones.
+//! Tests of the web server with real sockets and routes like the real ones.
 
 mod access;
 mod timeouts;
@@ -31,45 +31,45 @@ use tokio::time::timeout;
 /// A test that takes longer hangs; longer than every timeout.
 const TEST_TIMEOUT: Duration = Duration::from_mins(3);
 
-/// A web front on a port of its own, in a task of the test's runtime.
-struct WebBench {
+/// A web server on a port of its own, in a task of the test's runtime.
+struct TestServer {
     _dir: tempfile::TempDir,
     at: SocketAddr,
     token: String,
     hub: watch::Sender<()>,
     stop: oneshot::Sender<()>,
-    front: JoinHandle<()>,
+    task: JoinHandle<()>,
 }
 
-impl WebBench {
-    fn new() -> WebBench {
-        WebBench::open("http://127.0.0.1:0", None)
+impl TestServer {
+    fn new() -> TestServer {
+        TestServer::open("http://127.0.0.1:0", None)
     }
 
-    fn open(address: &str, certificate: Option<&TlsCertificate>) -> WebBench {
+    fn open(address: &str, certificate: Option<&TlsCertificate>) -> TestServer {
         let dir = tempfile::tempdir().unwrap();
         let token = BearerToken::create_or_read(&dir.path().join("token")).unwrap();
         let listener = WebListener::bind(&address.parse().unwrap(), certificate).unwrap();
         let (EndpointAddress::Http(at) | EndpointAddress::Https(at)) = *listener.address() else {
             panic!()
         };
-        let shown = token.reveal().to_owned();
+        let secret = token.reveal().to_owned();
         let origins = vec!["https://console.example.org".parse().unwrap()];
         let guard =
             RequestGuard { authenticator: Authenticator::from(&token), hosts: Vec::new(), origins };
         let (hub, is_over) = watch::channel(());
         let (stop, stopped) = oneshot::channel();
-        let front = tokio::spawn(async move {
+        let task = tokio::spawn(async move {
             let stopped = async {
                 let _ = stopped.await;
             };
             serve_http(vec![listener], guard, routes(is_over), stopped).await.unwrap();
         });
-        WebBench { _dir: dir, at, token: shown, hub, stop, front }
+        TestServer { _dir: dir, at, token: secret, hub, stop, task }
     }
 
     async fn dial(&self) -> TestPeer<TcpStream> {
-        TestPeer { stream: TcpStream::connect(self.at).await.unwrap(), heard: Vec::new() }
+        TestPeer { stream: TcpStream::connect(self.at).await.unwrap(), received: Vec::new() }
     }
 
     /// The head of a request with a valid token.
@@ -77,17 +77,17 @@ impl WebBench {
         format!("{line} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n", self.at, self.token)
     }
 
-    /// Stops the front. The hub ends first, as in a daemon.
+    /// Stops the server. The hub ends first, as in a daemon.
     async fn finish(self) {
         drop((self.hub, self.stop));
-        timeout(TEST_TIMEOUT, self.front).await.expect("it ends").unwrap();
+        timeout(TEST_TIMEOUT, self.task).await.expect("it ends").unwrap();
     }
 }
 
 /// The client side of a connection, which may send any bytes.
 struct TestPeer<S> {
     stream: S,
-    heard: Vec<u8>,
+    received: Vec<u8>,
 }
 
 impl<S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin> TestPeer<S> {
@@ -101,28 +101,28 @@ impl<S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin> TestPeer<S> {
     }
 
     async fn bytes(mut self) -> Vec<u8> {
-        let all = self.stream.read_to_end(&mut self.heard);
+        let all = self.stream.read_to_end(&mut self.received);
         // A reset connection counts as the end, too.
         let _ = timeout(TEST_TIMEOUT, all).await.expect("it ends");
-        self.heard
+        self.received
     }
 
     /// Reads until this text was received.
-    async fn read_until(&mut self, said: &str) {
-        while !String::from_utf8_lossy(&self.heard).contains(said) {
-            let read = timeout(TEST_TIMEOUT, self.stream.read_buf(&mut self.heard)).await;
-            let heard = String::from_utf8_lossy(&self.heard);
+    async fn read_until(&mut self, text: &str) {
+        while !String::from_utf8_lossy(&self.received).contains(text) {
+            let read = timeout(TEST_TIMEOUT, self.stream.read_buf(&mut self.received)).await;
+            let received = String::from_utf8_lossy(&self.received);
             assert_ne!(
                 read.expect("no data was received").unwrap(),
                 0,
-                "`{said}` was never received: {heard}"
+                "`{text}` was never received: {received}"
             );
         }
     }
 }
 
-fn status(heard: &str) -> &str {
-    heard.strip_prefix("HTTP/1.1 ").and_then(|it| it.get(..3)).unwrap_or("none")
+fn status(received: &str) -> &str {
+    received.strip_prefix("HTTP/1.1 ").and_then(|it| it.get(..3)).unwrap_or("none")
 }
 
 /// Closed when the hub ends.
@@ -140,21 +140,21 @@ fn routes(hub: Hub) -> Router {
         .with_state(hub)
 }
 
-async fn readyz(shown: Option<Extension<TokenPresented>>) -> &'static str {
-    if shown.is_some() { "authenticated" } else { "unauthenticated" }
+async fn readyz(token: Option<Extension<TokenPresented>>) -> &'static str {
+    if token.is_some() { "authenticated" } else { "unauthenticated" }
 }
 
 async fn events(State(mut hub): State<Hub>) -> Response {
-    let over = Box::pin(async move {
+    let ended = Box::pin(async move {
         let _ = hub.changed().await;
     });
-    Response::new(Body::new(OneEventBody { said: false, over }))
+    Response::new(Body::new(OneEventBody { is_sent: false, ended }))
 }
 
 /// A body with one event, which then stays open.
 struct OneEventBody {
-    said: bool,
-    over: Pin<Box<dyn Future<Output = ()> + Send>>,
+    is_sent: bool,
+    ended: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
 impl HttpBody for OneEventBody {
@@ -165,10 +165,10 @@ impl HttpBody for OneEventBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        if !mem::replace(&mut self.said, true) {
+        if !mem::replace(&mut self.is_sent, true) {
             return Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(b"data: hello\n\n")))));
         }
-        self.over.as_mut().poll(cx).map(|()| None)
+        self.ended.as_mut().poll(cx).map(|()| None)
     }
 }
 

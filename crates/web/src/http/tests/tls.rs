@@ -1,8 +1,8 @@
-//! Tests of the web front with TLS.
+//! Tests of the web task with TLS.
 
-use super::{TestPeer, WebBench, status};
+use super::{TestPeer, TestServer, status};
 use crate::http::WebListener;
-use crate::http::limits::HANDSHAKE_WITHIN;
+use crate::http::limits::HANDSHAKE_TIMEOUT;
 use jackfield_transport::BindError;
 use jackfield_transport::TlsCertificate;
 use std::fs::{self, Permissions};
@@ -17,7 +17,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 struct TlsBench {
-    bench: WebBench,
+    server: TestServer,
     _dir: tempfile::TempDir,
     trusted: CertificateDer<'static>,
 }
@@ -30,8 +30,8 @@ impl TlsBench {
         fs::write(&chain, made.cert.pem()).unwrap();
         fs::write(&key, made.signing_key.serialize_pem()).unwrap();
         fs::set_permissions(&key, Permissions::from_mode(0o600)).unwrap();
-        let bench = WebBench::open("https://127.0.0.1:0", Some(&TlsCertificate { chain, key }));
-        TlsBench { bench, _dir: dir, trusted: made.cert.der().clone() }
+        let server = TestServer::open("https://127.0.0.1:0", Some(&TlsCertificate { chain, key }));
+        TlsBench { server, _dir: dir, trusted: made.cert.der().clone() }
     }
 
     async fn dial(&self, protocols: &[&[u8]]) -> TestPeer<TlsStream<TcpStream>> {
@@ -44,9 +44,9 @@ impl TlsBench {
             .with_no_client_auth();
         config.alpn_protocols = protocols.iter().map(|it| it.to_vec()).collect();
         let name = ServerName::try_from("localhost").unwrap();
-        let plain = self.bench.dial().await.stream;
+        let plain = self.server.dial().await.stream;
         let stream = TlsConnector::from(Arc::new(config)).connect(name, plain).await.unwrap();
-        TestPeer { stream, heard: Vec::new() }
+        TestPeer { stream, received: Vec::new() }
     }
 }
 
@@ -55,14 +55,14 @@ async fn client_with_tls_is_accepted_and_its_page_is_our_own() {
     let secure = TlsBench::new();
     let mut peer = secure.dial(&[b"http/1.1"]).await;
     assert_eq!(peer.stream.get_ref().1.alpn_protocol(), Some(&b"http/1.1"[..]));
-    let own = format!("Origin: https://{}\r\nConnection: close\r\n\r\n", secure.bench.at);
-    peer.send(&(secure.bench.head("GET /seen") + &own)).await;
+    let own = format!("Origin: https://{}\r\nConnection: close\r\n\r\n", secure.server.at);
+    peer.send(&(secure.server.head("GET /seen") + &own)).await;
     assert_eq!(status(&peer.read_to_end().await), "200");
     let mut peer = secure.dial(&[]).await;
-    let other = format!("Origin: http://{}\r\n\r\n", secure.bench.at);
-    peer.send(&(secure.bench.head("GET /seen") + &other)).await;
+    let other = format!("Origin: http://{}\r\n\r\n", secure.server.at);
+    peer.send(&(secure.server.head("GET /seen") + &other)).await;
     assert_eq!(status(&peer.read_to_end().await), "403", "the same without TLS is another origin");
-    secure.bench.finish().await;
+    secure.server.finish().await;
 }
 
 #[tokio::test]
@@ -72,27 +72,27 @@ async fn http_2_is_preferred_over_http_1() {
     assert_eq!(peer.stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
     peer.send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\u{4}\0\0\0\0\0").await;
     // Our settings are a frame that begins with its length and its kind.
-    while peer.heard.len() < 9 {
-        let read = tokio::io::AsyncReadExt::read_buf(&mut peer.stream, &mut peer.heard).await;
+    while peer.received.len() < 9 {
+        let read = tokio::io::AsyncReadExt::read_buf(&mut peer.stream, &mut peer.received).await;
         assert_ne!(read.unwrap(), 0);
     }
-    assert_eq!(peer.heard[3], 4);
+    assert_eq!(peer.received[3], 4);
     drop(peer);
-    secure.bench.finish().await;
+    secure.server.finish().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn connection_without_tls_is_closed_soon() {
     let secure = TlsBench::new();
-    let mut plain = secure.bench.dial().await;
-    plain.send(&format!("{}\r\n", secure.bench.head("GET /seen"))).await;
-    let heard = plain.read_to_end().await;
-    assert!(!heard.contains("HTTP"), "{heard}");
-    let begun = Instant::now();
-    let silent = secure.bench.dial().await;
+    let mut plain = secure.server.dial().await;
+    plain.send(&format!("{}\r\n", secure.server.head("GET /seen"))).await;
+    let received = plain.read_to_end().await;
+    assert!(!received.contains("HTTP"), "{received}");
+    let started = Instant::now();
+    let silent = secure.server.dial().await;
     assert_eq!(silent.read_to_end().await, "");
-    assert!(begun.elapsed() < 2 * HANDSHAKE_WITHIN, "{:?}", begun.elapsed());
-    secure.bench.finish().await;
+    assert!(started.elapsed() < 2 * HANDSHAKE_TIMEOUT, "{:?}", started.elapsed());
+    secure.server.finish().await;
 }
 
 #[test]

@@ -1,11 +1,11 @@
-//! Which agents there are. Programs are asked by one at a time, and only those that have not told
-//! what they are, or all of them if somebody wants it.
+//! The known agents. Programs are probed by one request at a time, and only those that were not probed
+//! before, unless the client wants all of them probed.
 
+mod agent;
 mod routes;
-mod row;
 
+pub(crate) use agent::{Agent, PLAIN};
 pub(crate) use routes::*;
-pub(crate) use row::{Agent, PLAIN};
 
 use jackfield_agents::probe::{AgentProber, AgentSurvey};
 use jackfield_catalog::{AgentSpec, ModelEntry};
@@ -19,142 +19,147 @@ use std::{
 };
 use tokio::sync::{Mutex, mpsc};
 
-/// How long programs are asked, all together: a person waits for the list.
-const PROBE_WITHIN: Duration = Duration::from_secs(5);
+/// The time limit for probing all programs: a person waits for the list.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Names the agents that the hosts of a fleet can start.
-pub type Hosted = Arc<dyn Fn() -> BTreeSet<String> + Send + Sync>;
+/// Returns the names of the agents that the hosts of a fleet can start.
+pub type HostedAgents = Arc<dyn Fn() -> BTreeSet<String> + Send + Sync>;
 
-/// Everything that can be named as agent.
+/// All agents that a client can name.
 #[derive(Clone)]
 pub(crate) struct Agents {
-    look: Arc<dyn Fn() -> AgentSurvey + Send + Sync>,
+    survey_machine: Arc<dyn Fn() -> AgentSurvey + Send + Sync>,
     commands: Arc<BTreeMap<String, Vec<String>>>,
-    /// Where sessions are placed on hosts, this machine does not matter.
-    hosted: Option<Hosted>,
-    probing: Arc<Probing>,
+    /// Set if sessions are placed on hosts: then the agents of this machine do not matter.
+    hosted: Option<HostedAgents>,
+    probe_state: Arc<ProbeState>,
 }
 
-/// An agent that can be named.
-pub(crate) struct Found {
-    pub(crate) shown: Agent,
-    /// What the catalogue says of it, and its models. Nothing if it is a command of the configuration, or
-    /// only hosts know it: then only its sessions tell.
+/// An agent that a client can name.
+pub(crate) struct KnownAgent {
+    pub(crate) agent: Agent,
+    /// Its catalog entry and its models. `None` for a command of the configuration, and for an agent that
+    /// only hosts have.
     pub(crate) spec: Option<(AgentSpec, Vec<ModelEntry>)>,
 }
 
 #[derive(Debug, Default)]
-struct Probing {
-    /// Held by whoever asks programs.
-    turn: Mutex<()>,
-    /// How often that was done.
+struct ProbeState {
+    /// Held while programs are probed.
+    lock: Mutex<()>,
+    /// The number of finished probes.
     rounds: AtomicU64,
 }
 
 impl Agents {
     pub(crate) fn new(
-        look: Arc<dyn Fn() -> AgentSurvey + Send + Sync>,
+        survey_machine: Arc<dyn Fn() -> AgentSurvey + Send + Sync>,
         commands: BTreeMap<String, Vec<String>>,
-        hosted: Option<Hosted>,
+        hosted: Option<HostedAgents>,
     ) -> Agents {
-        Agents { look, commands: Arc::new(commands), hosted, probing: Arc::default() }
+        Agents { survey_machine, commands: Arc::new(commands), hosted, probe_state: Arc::default() }
     }
 
-    /// What is known now; nothing is started.
+    /// Surveys this machine without starting a program.
     pub(crate) async fn survey(&self) -> AgentSurvey {
-        let look = self.look.clone();
-        // It reads files.
-        tokio::task::spawn_blocking(move || look()).await.expect("looking does not panic")
+        let survey_machine = self.survey_machine.clone();
+        // The survey reads files.
+        tokio::task::spawn_blocking(move || survey_machine())
+            .await
+            .expect("the survey does not panic")
     }
 
-    /// The agent of this name, if it can be named.
-    pub(crate) fn find(&self, name: &str, survey: &AgentSurvey) -> Option<Found> {
+    /// Finds the agent of this name.
+    pub(crate) fn find(&self, name: &str, survey: &AgentSurvey) -> Option<KnownAgent> {
         let hosted = self.hosted.as_ref().map(|it| it());
-        self.find_among(hosted.as_ref(), name, survey)
+        self.find_in(hosted.as_ref(), name, survey)
     }
 
-    fn find_among(
+    fn find_in(
         &self,
         hosted: Option<&BTreeSet<String>>,
         name: &str,
         survey: &AgentSurvey,
-    ) -> Option<Found> {
-        let here = if let Some(command) = self.commands.get(name) {
-            Some(Found { shown: Agent::of_command(name, command, &survey.locations), spec: None })
+    ) -> Option<KnownAgent> {
+        let local = if let Some(command) = self.commands.get(name) {
+            Some(KnownAgent {
+                agent: Agent::from_command(name, command, &survey.locations),
+                spec: None,
+            })
         } else {
             survey.catalogue.get(name).map(|spec| {
-                let standing = survey.status(spec);
-                let shown = Agent::of_spec(spec, &standing);
-                Found { shown, spec: Some((spec.clone(), standing.models.models)) }
+                let status = survey.status(spec);
+                let agent = Agent::from_spec(spec, &status);
+                KnownAgent { agent, spec: Some((spec.clone(), status.models.models)) }
             })
         };
-        let Some(hosted) = hosted else { return here };
+        let Some(hosted) = hosted else { return local };
         let is_hosted = hosted.contains(name);
-        let unknown = || Found { shown: Agent::of_session(name, &[]), spec: None };
-        let Found { shown, spec } = here.or_else(|| is_hosted.then(unknown))?;
-        Some(Found { shown: shown.in_fleet(is_hosted), spec })
+        let unknown = || KnownAgent { agent: Agent::from_session(name, &[]), spec: None };
+        let KnownAgent { agent, spec } = local.or_else(|| is_hosted.then(unknown))?;
+        Some(KnownAgent { agent: agent.in_fleet(is_hosted), spec })
     }
 
-    /// Tells every agent as soon as all is known of it; `anew` asks those again that have told.
-    pub(crate) async fn tell(&self, anew: bool) -> mpsc::Receiver<Agent> {
-        let rounds = self.probing.rounds.load(Ordering::SeqCst);
+    /// Streams the agents, each as soon as it is fully known. With `probe_again`, known agents are probed too.
+    pub(crate) async fn list(&self, probe_again: bool) -> mpsc::Receiver<Agent> {
+        let rounds = self.probe_state.rounds.load(Ordering::SeqCst);
         let survey = self.survey().await;
         if let Some(hosted) = &self.hosted {
-            return self.tell_hosted(&hosted(), &survey);
+            return self.list_hosted(&hosted(), &survey);
         }
         let specs: Vec<AgentSpec> =
-            survey.catalogue.iter().filter(|it| self.is_free(it)).cloned().collect();
-        // There is room for all, so that nobody who asks programs waits for a reader.
-        let (found, told) = mpsc::channel(specs.len() + self.commands.len() + 1);
+            survey.catalogue.iter().filter(|it| self.is_not_overridden(it)).cloned().collect();
+        // The channel has room for all agents, so that probing never waits for a reader.
+        let (sender, receiver) = mpsc::channel(specs.len() + self.commands.len() + 1);
         for (name, command) in self.commands.iter() {
-            let _left = found.try_send(Agent::of_command(name, command, &survey.locations));
+            let _closed = sender.try_send(Agent::from_command(name, command, &survey.locations));
         }
-        let (unknown, known): (Vec<AgentSpec>, Vec<AgentSpec>) =
+        let (unprobed, known): (Vec<AgentSpec>, Vec<AgentSpec>) =
             specs.into_iter().partition(|it| {
-                let standing = survey.status(it);
-                standing.program.is_some() && (anew || !standing.is_probed)
+                let status = survey.status(it);
+                status.program.is_some() && (probe_again || !status.is_probed)
             });
         for spec in &known {
-            let _left = found.try_send(Agent::of_spec(spec, &survey.status(spec)));
+            let _closed = sender.try_send(Agent::from_spec(spec, &survey.status(spec)));
         }
-        if !unknown.is_empty() {
+        if !unprobed.is_empty() {
             let agents = self.clone();
-            tokio::spawn(async move { agents.ask(unknown, rounds, &found).await });
+            tokio::spawn(async move { agents.probe_once(unprobed, rounds, &sender).await });
         }
-        told
+        receiver
     }
 
-    /// No program is asked: those of this machine are not the ones that will be started.
-    fn tell_hosted(
+    /// Lists the agents of the hosts. No program is probed: those of this machine are not started.
+    fn list_hosted(
         &self,
         hosted: &BTreeSet<String>,
         survey: &AgentSurvey,
     ) -> mpsc::Receiver<Agent> {
-        let here = survey.catalogue.iter().map(|it| &it.id).chain(self.commands.keys());
-        let names: BTreeSet<&String> = here.chain(hosted).collect();
-        let (found, told) = mpsc::channel(names.len().max(1));
+        let local = survey.catalogue.iter().map(|it| &it.id).chain(self.commands.keys());
+        let names: BTreeSet<&String> = local.chain(hosted).collect();
+        let (sender, receiver) = mpsc::channel(names.len().max(1));
         for name in names {
-            if let Some(agent) = self.find_among(Some(hosted), name, survey) {
-                let _left = found.try_send(agent.shown);
+            if let Some(agent) = self.find_in(Some(hosted), name, survey) {
+                let _closed = sender.try_send(agent.agent);
             }
         }
-        told
+        receiver
     }
 
-    /// Whether no command of the configuration has its name.
-    fn is_free(&self, spec: &AgentSpec) -> bool {
+    /// Whether no command of the configuration overrides the catalog entry.
+    fn is_not_overridden(&self, spec: &AgentSpec) -> bool {
         !self.commands.contains_key(&spec.id)
     }
 
-    /// Asks programs, unless somebody did since `rounds` was read.
-    async fn ask(&self, specs: Vec<AgentSpec>, rounds: u64, found: &mpsc::Sender<Agent>) {
-        let _turn = self.probing.turn.lock().await;
+    /// Probes programs, unless another request did so since `rounds` was read.
+    async fn probe_once(&self, specs: Vec<AgentSpec>, rounds: u64, sender: &mpsc::Sender<Agent>) {
+        let _guard = self.probe_state.lock.lock().await;
         let mut survey = self.survey().await;
-        if self.probing.rounds.load(Ordering::SeqCst) == rounds {
-            self.probe(&mut survey, specs, found).await;
+        if self.probe_state.rounds.load(Ordering::SeqCst) == rounds {
+            self.probe(&mut survey, specs, sender).await;
         } else {
             for spec in &specs {
-                let _left = found.try_send(Agent::of_spec(spec, &survey.status(spec)));
+                let _closed = sender.try_send(Agent::from_spec(spec, &survey.status(spec)));
             }
         }
     }
@@ -163,26 +168,26 @@ impl Agents {
         &self,
         survey: &mut AgentSurvey,
         specs: Vec<AgentSpec>,
-        found: &mpsc::Sender<Agent>,
+        sender: &mpsc::Sender<Agent>,
     ) {
-        match AgentProber::new(survey.locations.clone(), Some(PROBE_WITHIN)) {
+        match AgentProber::new(survey.locations.clone(), Some(PROBE_TIMEOUT)) {
             Ok(prober) => {
-                let tell = |spec: AgentSpec, knowledge| {
+                let on_result = |spec: AgentSpec, knowledge| {
                     survey.add_result(&spec, knowledge);
-                    let _left = found.try_send(Agent::of_spec(&spec, &survey.status(&spec)));
+                    let _closed = sender.try_send(Agent::from_spec(&spec, &survey.status(&spec)));
                 };
-                prober.probe(specs, tell).await;
+                prober.probe(specs, on_result).await;
                 if let Err(error) = survey.save() {
-                    tracing::warn!(%error, "what programs told about themselves cannot be kept");
+                    tracing::warn!(%error, "failed to save probe results of agents");
                 }
             }
             Err(error) => {
-                tracing::warn!(%error, "programs cannot be asked what they are");
+                tracing::warn!(%error, "failed to probe agents");
                 for spec in &specs {
-                    let _left = found.try_send(Agent::of_spec(spec, &survey.status(spec)));
+                    let _closed = sender.try_send(Agent::from_spec(spec, &survey.status(spec)));
                 }
             }
         }
-        self.probing.rounds.fetch_add(1, Ordering::SeqCst);
+        self.probe_state.rounds.fetch_add(1, Ordering::SeqCst);
     }
 }

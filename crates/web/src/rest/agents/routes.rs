@@ -1,11 +1,11 @@
-//! `/api/agents`.
+//! The route `/api/agents`.
 
 use super::Agent;
 use crate::rest::{
-    Api,
-    body::{Flag, Params},
+    RestState,
     error::{ApiError, ErrorBody},
-    sse::{self, KEEP_ALIVE, ServerEvent, Writer},
+    extract::{QueryFlag, QueryParams},
+    streaming::{self, ChunkWriter, KEEP_ALIVE_INTERVAL, ServerEvent},
 };
 use axum::{
     Json,
@@ -28,60 +28,63 @@ pub(crate) struct AgentList {
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct AgentsQuery {
-    /// `1`: an event `agent` for each as soon as all is known of it, then `done`.
-    #[param(value_type = Option<Flag>, inline)]
-    stream: Flag,
-    /// `1`: ask all programs again for version, login and models, also those that have told.
-    #[param(value_type = Option<Flag>, inline)]
-    probe: Flag,
+    /// `1`: send an `agent` event for each agent as soon as it is fully known, then `done`.
+    #[param(value_type = Option<QueryFlag>, inline)]
+    stream: QueryFlag,
+    /// `1`: probe all programs again for version, login and models.
+    #[param(value_type = Option<QueryFlag>, inline)]
+    probe: QueryFlag,
 }
 
-/// Which agents there are, and which of them are on this machine
+/// List the known agents, and which of them are installed
 ///
-/// Programs that have not told their version, login and models yet are asked; that takes up to five
-/// seconds, once.
+/// Programs whose version, login and models are not known yet are probed once, which takes up to five
+/// seconds.
 #[utoipa::path(
     get, path = "/api/agents", tag = "agents", params(AgentsQuery),
     responses(
-        (status = 200, description = "the list; with `stream` events instead", content(
+        (status = 200, description = "the list; with `stream`, events instead", content(
             (AgentList = "application/json"), (ServerEvent = "text/event-stream"),
         )),
-        (status = 400, description = "a query that is none", body = ErrorBody),
+        (status = 400, description = "the query is invalid", body = ErrorBody),
     ),
 )]
 pub(crate) async fn list_agents(
-    State(api): State<Arc<Api>>,
-    Params(query): Params<AgentsQuery>,
+    State(state): State<Arc<RestState>>,
+    QueryParams(query): QueryParams<AgentsQuery>,
 ) -> Result<Response, ApiError> {
-    let mut told = api.agents.tell(query.probe.is_set()).await;
+    let mut receiver = state.agents.list(query.probe.is_set()).await;
     if query.stream.is_set() {
-        let (writer, chunks) = sse::channel();
-        tokio::spawn(stream(told, writer));
-        return Ok(chunks.events());
+        let (writer, chunks) = streaming::chunk_channel();
+        tokio::spawn(stream_agents(receiver, writer));
+        return Ok(chunks.into_event_response());
     }
     let mut agents = Vec::new();
-    while let Some(agent) = told.recv().await {
+    while let Some(agent) = receiver.recv().await {
         agents.push(agent);
     }
-    // Those that can be used come first.
+    // Available agents come first.
     agents.sort_by(|a, b| (!a.available, &a.id).cmp(&(!b.available, &b.id)));
     Ok(Json(AgentList { agents }).into_response())
 }
 
-async fn stream(mut told: mpsc::Receiver<Agent>, mut writer: Writer) -> Result<(), sse::Left> {
+async fn stream_agents(
+    mut receiver: mpsc::Receiver<Agent>,
+    mut writer: ChunkWriter,
+) -> Result<(), streaming::ReaderDisconnected> {
     let mut count = 0;
     loop {
-        let Ok(next) = tokio::time::timeout(KEEP_ALIVE, told.recv()).await else {
+        let Ok(next) = tokio::time::timeout(KEEP_ALIVE_INTERVAL, receiver.recv()).await else {
             writer.keep_alive().await?;
             continue;
         };
         count += 1;
         let id = count.to_string();
         let Some(agent) = next else {
-            writer.event(Some(&id), Some("done"), &json!({}));
+            writer.write_event(Some(&id), Some("done"), &json!({}));
             return writer.flush().await;
         };
-        writer.event(Some(&id), Some("agent"), &agent);
+        writer.write_event(Some(&id), Some("agent"), &agent);
         writer.flush().await?;
     }
 }
@@ -92,15 +95,15 @@ mod tests {
     use axum::body::to_bytes;
 
     #[tokio::test(start_paused = true)]
-    async fn a_reader_that_waits_hears_that_we_are_there() {
-        let (found, told) = mpsc::channel(1);
-        let (writer, chunks) = sse::channel();
-        tokio::spawn(stream(told, writer));
+    async fn waiting_client_receives_keep_alive_comments() {
+        let (sender, receiver) = mpsc::channel(1);
+        let (writer, chunks) = streaming::chunk_channel();
+        tokio::spawn(stream_agents(receiver, writer));
         tokio::spawn(async move {
-            tokio::time::sleep(KEEP_ALIVE * 2 + KEEP_ALIVE / 2).await;
-            drop(found);
+            tokio::time::sleep(KEEP_ALIVE_INTERVAL * 2 + KEEP_ALIVE_INTERVAL / 2).await;
+            drop(sender);
         });
-        let body = to_bytes(chunks.events().into_body(), usize::MAX).await.unwrap();
+        let body = to_bytes(chunks.into_event_response().into_body(), usize::MAX).await.unwrap();
         let alive = ": keepalive\n\n".repeat(2);
         assert_eq!(body, format!("{alive}id: 1\nevent: done\ndata: {{}}\n\n"));
     }

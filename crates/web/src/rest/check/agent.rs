@@ -1,55 +1,56 @@
-//! The agent a client names, and what it lets people choose.
+//! Validates the agent that a client names, and its settings.
 
 use super::RunBody;
 use crate::rest::{
-    Api,
-    agents::{Agent, Found},
-    error::{ApiError, Code},
-    runs::{Choices, Start},
-    sessions::Row,
+    RestState,
+    agents::{Agent, KnownAgent},
+    error::{ApiError, ErrorCode},
+    runs::{RunSettings, SettingChoices},
+    sessions::SessionRow,
 };
 use jackfield_catalog::{DEFAULT_OPTION, check_model};
 
-/// The agent of this id.
-pub(super) async fn find(api: &Api, id: &str) -> Result<Found, ApiError> {
-    let survey = api.agents.survey().await;
-    api.agents.find(id, &survey).ok_or_else(|| ApiError::bad(format!("unknown agent: {id}")))
+/// Finds the agent with this id.
+pub(super) async fn find_agent(state: &RestState, id: &str) -> Result<KnownAgent, ApiError> {
+    let survey = state.agents.survey().await;
+    state.agents.find(id, &survey).ok_or_else(|| {
+        ApiError::bad_request(format!("unknown agent `{id}`: GET /api/agents lists the agents"))
+    })
 }
 
-/// The agent of a session that was opened with a command of somebody's.
-pub(super) fn unknown(row: &Row) -> Found {
-    Found { shown: Agent::of_session(&row.agent, &row.argv), spec: None }
+/// The agent of a session that was opened with an unknown command.
+pub(super) fn from_session(row: &SessionRow) -> KnownAgent {
+    KnownAgent { agent: Agent::from_session(&row.agent, &row.argv), spec: None }
 }
 
-impl Found {
-    pub(super) fn start(&self) -> Start {
-        Start {
-            agent_id: self.shown.id.clone(),
-            bin: self.shown.bin.clone(),
-            stream_format: self.shown.stream_format.clone(),
-            ..Start::default()
+impl KnownAgent {
+    pub(super) fn run_settings(&self) -> RunSettings {
+        RunSettings {
+            agent_id: self.agent.id.clone(),
+            bin: self.agent.bin.clone(),
+            stream_format: self.agent.stream_format.clone(),
+            ..RunSettings::default()
         }
     }
 
-    /// Said before anything is started for it.
+    /// Fails if the agent is not installed, before a session is opened.
     pub(super) fn check_installed(&self) -> Result<(), ApiError> {
-        if self.shown.available {
+        if self.agent.available {
             return Ok(());
         }
-        let (name, bin) = (&self.shown.name, &self.shown.bin);
-        let why = self.shown.diagnostics.iter().find(|it| it["severity"] == "error");
-        let way = why.and_then(|it| it["fix"].as_str()).unwrap_or("install it");
-        let message = format!(
-            "agent {name} (`{bin}`) cannot be used here: {way}; GET /api/agents looks again"
-        );
+        let (name, bin) = (&self.agent.name, &self.agent.bin);
+        let why = self.agent.diagnostics.iter().find(|it| it["severity"] == "error");
+        let fix = why.and_then(|it| it["fix"].as_str()).unwrap_or("install it");
+        let message =
+            format!("agent {name} (`{bin}`) is not available: {fix}; GET /api/agents checks again");
         let details = why.cloned();
-        Err(ApiError { details, ..ApiError::new(Code::AgentUnavailable, message) })
+        Err(ApiError { details, ..ApiError::new(ErrorCode::AgentUnavailable, message) })
     }
 
-    /// What is set before the prompt.
-    pub(super) fn choices(&self, body: &RunBody) -> Result<Choices, ApiError> {
+    /// Validates the settings of the run.
+    pub(super) fn validate_choices(&self, body: &RunBody) -> Result<SettingChoices, ApiError> {
         let chosen = |it: &Option<String>| it.clone().filter(|it| it != DEFAULT_OPTION);
-        let choices = Choices {
+        let choices = SettingChoices {
             model: chosen(&body.model),
             reasoning: chosen(&body.reasoning),
             mode: body.mode.clone(),
@@ -63,36 +64,41 @@ impl Found {
         Ok(choices)
     }
 
-    /// One that is listed is taken as it is, any other must look like one.
+    /// Accepts a listed model, and any other that has the form of a model id.
     fn check_model(&self, id: &str) -> Result<(), ApiError> {
-        let listed = self.shown.models.iter().any(|it| it.id == id);
-        if !listed && !is_model(id) {
-            let why =
-                "begin with a letter or digit, use letters, digits and `._/:@+-[]`, at most 200";
-            return Err(ApiError::invalid(format!("`{}` is no model: {why}", id.escape_debug())));
+        let is_listed = self.agent.models.iter().any(|it| it.id == id);
+        if !is_listed && !is_model_id(id) {
+            let why = "start with a letter or digit; use letters, digits and `._/:@+-[]`; at most 200 characters";
+            return Err(ApiError::invalid(format!(
+                "`{}` is not a valid model id: {why}",
+                id.escape_debug()
+            )));
         }
         let Some((spec, known)) = &self.spec else { return Ok(()) };
         check_model(spec, known, id).map_err(|it| ApiError::invalid(it.to_string()))
     }
 
     fn check_reasoning(&self, id: &str) -> Result<(), ApiError> {
-        let options = &self.shown.reasoning_options;
+        let options = &self.agent.reasoning_options;
         if self.spec.is_none() || options.iter().any(|it| it.id == id) {
             return Ok(());
         }
         let known: Vec<String> = options.iter().map(|it| format!("`{}`", it.id)).collect();
-        let known = if known.is_empty() { "it has none".to_owned() } else { known.join(", ") };
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
         let id = id.escape_debug();
-        Err(ApiError::invalid(format!("`{id}` is no reasoning of {}: {known}", self.shown.id)))
+        Err(ApiError::invalid(format!(
+            "agent `{}` has no reasoning option `{id}`; available: {known}",
+            self.agent.id
+        )))
     }
 }
 
-/// `^[A-Za-z0-9][A-Za-z0-9._/:@+\[\]-]{0,199}$`: nothing that a program could take for an option.
-fn is_model(id: &str) -> bool {
-    let plain = |it: u8| it.is_ascii_alphanumeric() || b"._/:@+-[]".contains(&it);
+/// `^[A-Za-z0-9][A-Za-z0-9._/:@+\[\]-]{0,199}$`, so that a program cannot read it as an option.
+fn is_model_id(id: &str) -> bool {
+    let is_allowed = |it: u8| it.is_ascii_alphanumeric() || b"._/:@+-[]".contains(&it);
     id.len() <= 200
         && id.bytes().next().is_some_and(|it| it.is_ascii_alphanumeric())
-        && id.bytes().all(plain)
+        && id.bytes().all(is_allowed)
 }
 
 #[cfg(test)]
@@ -101,14 +107,14 @@ mod tests {
     use jackfield_agents::{find::ProgramLocations, probe::AgentStatus};
     use jackfield_catalog::Catalog;
 
-    fn codex() -> Found {
-        let catalogue = Catalog::builtin();
-        let spec = catalogue.get("codex").unwrap();
+    fn codex() -> KnownAgent {
+        let catalog = Catalog::builtin();
+        let spec = catalog.get("codex").unwrap();
         let places =
             ProgramLocations::new([("PATH".to_owned(), "/nowhere".to_owned())].into_iter());
-        let standing = AgentStatus::new(spec, &places, None);
-        let known = standing.models.models.clone();
-        Found { shown: Agent::of_spec(spec, &standing), spec: Some((spec.clone(), known)) }
+        let status = AgentStatus::new(spec, &places, None);
+        let known = status.models.models.clone();
+        KnownAgent { agent: Agent::from_spec(spec, &status), spec: Some((spec.clone(), known)) }
     }
 
     fn body(model: &str, reasoning: &str) -> RunBody {
@@ -117,29 +123,35 @@ mod tests {
     }
 
     #[test]
-    fn a_model_is_listed_or_looks_like_one_and_never_like_an_option() {
+    fn model_is_listed_or_a_valid_id_but_never_an_option() {
         let codex = codex();
         for good in ["gpt-5.5", "my/model:v1@x+[1m]"] {
-            assert_eq!(codex.choices(&body(good, "high")).unwrap().model.as_deref(), Some(good));
+            assert_eq!(
+                codex.validate_choices(&body(good, "high")).unwrap().model.as_deref(),
+                Some(good)
+            );
         }
         for bad in ["-m", "--yolo", "", "a b", "a;b", "x\n", "é", &"x".repeat(201)] {
-            let error = codex.choices(&body(bad, "high")).unwrap_err();
-            assert!(error.message.contains("is no model"), "{bad}: {error:?}");
+            let error = codex.validate_choices(&body(bad, "high")).unwrap_err();
+            assert!(error.message.contains("is not a valid model id"), "{bad}: {error:?}");
         }
     }
 
     #[test]
-    fn reasoning_is_one_of_the_agents_options_and_default_is_no_choice() {
+    fn reasoning_must_be_offered_and_default_is_no_choice() {
         let codex = codex();
-        assert_eq!(codex.choices(&body("default", "default")).unwrap(), Choices::default());
-        let error = codex.choices(&body("default", "galaxy")).unwrap_err();
+        assert_eq!(
+            codex.validate_choices(&body("default", "default")).unwrap(),
+            SettingChoices::default()
+        );
+        let error = codex.validate_choices(&body("default", "galaxy")).unwrap_err();
         assert!(error.message.contains("`high`"), "{error:?}");
     }
 
     #[test]
-    fn an_agent_that_is_not_here_is_refused_with_the_way_to_get_it() {
+    fn missing_agent_is_rejected_with_its_install_hint() {
         let error = codex().check_installed().unwrap_err();
-        assert_eq!(error.code, Code::AgentUnavailable);
+        assert_eq!(error.code, ErrorCode::AgentUnavailable);
         assert!(error.message.contains("npm install -g @openai/codex"), "{error:?}");
     }
 }

@@ -1,34 +1,34 @@
-//! The bodies that make a run.
+//! The request bodies that start a run.
 
-use crate::rest::runs::Approve;
+use crate::rest::runs::ApprovalMode;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A run to be made: of an agent in a directory, or in a session that goes on.
+/// A new run: of an agent in a directory, or in an existing session.
 #[derive(Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schema(example = json!({
     "agentId": "codex", "message": "What does this project do?", "projectId": "p1",
 }))]
 pub(crate) struct RunBody {
-    /// What the agent is asked to do.
+    /// The message to the agent.
     #[serde(default)]
     #[schema(required)]
     pub(crate) message: String,
-    /// One of `/api/agents`; needed to open a session.
+    /// One of `/api/agents`; required to open a session.
     pub(crate) agent_id: Option<String>,
-    /// Go on with this session instead of opening one.
+    /// Continue this session instead of opening one.
     pub(crate) session_id: Option<String>,
-    /// The agent works in the directory of this project, which is made if it is not there.
+    /// Work in the directory of this project, which is created if necessary.
     #[schema(pattern = "^[A-Za-z0-9._-]{1,128}$")]
     pub(crate) project_id: Option<String>,
-    /// The agent works here; it must be below one of the configured `roots`.
+    /// Work in this directory, which must be below one of the configured `roots`.
     pub(crate) cwd: Option<String>,
-    /// What it shall follow; it stands before the message.
+    /// Instructions that precede the message.
     pub(crate) system_prompt: Option<String>,
-    /// Pictures: files in the uploads directory or below the working directory.
+    /// Images: files in the uploads directory or below the working directory.
     pub(crate) image_paths: Option<Vec<String>>,
-    /// Files below the working directory that the agent is told of.
+    /// Files below the working directory to mention to the agent.
     pub(crate) attachments: Option<Vec<String>>,
     /// One of the agent's models, or `default`.
     pub(crate) model: Option<String>,
@@ -36,29 +36,28 @@ pub(crate) struct RunBody {
     pub(crate) reasoning: Option<String>,
     /// One of the agent's modes.
     pub(crate) mode: Option<String>,
-    /// How the agent's asks are answered when nobody else does; without it they wait in
-    /// `/api/asks`.
-    pub(crate) approve: Option<Approve>,
-    /// Open the session although its agent never asks and there are rules that deny something.
+    /// How permission requests are answered automatically. Without it they wait in `/api/asks`.
+    pub(crate) approve: Option<ApprovalMode>,
+    /// Open the session even if its agent never requests permission and the policy has deny rules.
     pub(crate) unenforced: Option<bool>,
-    /// `/api/chat` only: end the run when the reader leaves. Without it the run goes on.
+    /// `/api/chat` only: cancel the run when the client disconnects. Otherwise the run continues.
     pub(crate) cancel_on_disconnect: Option<bool>,
 }
 
-/// A prompt for a session.
+/// A prompt for an existing session.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schema(example = json!({ "message": "Go on", "approve": "reads" }))]
 pub(crate) struct PromptBody {
-    /// What the agent is asked to do.
+    /// The message to the agent.
     #[serde(default)]
     #[schema(required)]
     message: String,
-    /// What it shall follow; it stands before the message.
+    /// Instructions that precede the message.
     system_prompt: Option<String>,
-    /// Pictures: files in the uploads directory or below the session's directory.
+    /// Images: files in the uploads directory or below the session's directory.
     image_paths: Option<Vec<String>>,
-    /// Files below the session's directory that the agent is told of.
+    /// Files below the session's directory to mention to the agent.
     attachments: Option<Vec<String>>,
     /// One of the agent's models, or `default`.
     model: Option<String>,
@@ -66,14 +65,13 @@ pub(crate) struct PromptBody {
     reasoning: Option<String>,
     /// One of the agent's modes.
     mode: Option<String>,
-    /// How the agent's asks are answered when nobody else does; without it they wait in
-    /// `/api/asks`.
-    approve: Option<Approve>,
+    /// How permission requests are answered automatically. Without it they wait in `/api/asks`.
+    approve: Option<ApprovalMode>,
 }
 
 impl PromptBody {
-    /// The run that this prompt is in a session.
-    pub(crate) fn of_session(self, session: String) -> RunBody {
+    /// The same prompt as a run in this session.
+    pub(crate) fn into_run_body(self, session: String) -> RunBody {
         RunBody {
             session_id: Some(session),
             message: self.message,

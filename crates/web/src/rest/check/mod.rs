@@ -1,111 +1,120 @@
-//! What clients send, held against what is there: agents, models, paths. What does not fit is
-//! refused with the reason, and nothing is dropped in silence.
+//! Validates the request for a run: agent, model, paths. An invalid value is rejected with the reason;
+//! nothing is ignored silently.
 
 mod agent;
 mod body;
+mod image;
 mod paths;
-mod picture;
 
 pub(crate) use body::{PromptBody, RunBody};
-pub use paths::Dirs;
+pub use paths::WorkDirs;
 
 use crate::rest::{
-    Api,
-    compose::{Place, Prompt},
+    RestState,
     error::ApiError,
-    runs::{Choices, Goal, Order, Start},
+    prompt::{RunPrompt, WorkingDirectory},
+    runs::{RunPlan, RunSettings, RunTarget, SettingChoices},
     sessions,
 };
 use std::{path::PathBuf, sync::Arc};
 
-/// The directory of a run that names none, below the projects.
-const NO_PROJECT: &str = "default";
+/// The project of a run that names neither a project nor a directory.
+const DEFAULT_PROJECT: &str = "default";
 
-/// Checks what a run is to be made of. A session goes on if one is named.
-pub(crate) async fn order(api: &Arc<Api>, body: RunBody) -> Result<Order, ApiError> {
+/// Validates a request and plans its run. If the request names a session, the run continues it.
+pub(crate) async fn plan_run(state: &Arc<RestState>, body: RunBody) -> Result<RunPlan, ApiError> {
     if body.message.trim().is_empty() {
-        return Err(ApiError::bad("message required"));
+        return Err(ApiError::bad_request("`message` is required"));
     }
     match body.session_id.clone() {
-        Some(session) => go_on(api, session, body).await,
-        None => open(api, body).await,
+        Some(session) => plan_in_session(state, session, body).await,
+        None => plan_new_session(state, body).await,
     }
 }
 
-async fn open(api: &Arc<Api>, body: RunBody) -> Result<Order, ApiError> {
+async fn plan_new_session(state: &Arc<RestState>, body: RunBody) -> Result<RunPlan, ApiError> {
     let Some(id) = body.agent_id.as_deref().filter(|it| !it.is_empty()) else {
-        return Err(ApiError::bad("agentId required: GET /api/agents lists them"));
+        return Err(ApiError::bad_request(
+            "`agentId` is required: GET /api/agents lists the agents",
+        ));
     };
-    let agent = agent::find(api, id).await?;
+    let agent = agent::find_agent(state, id).await?;
     agent.check_installed()?;
-    let choices = agent.choices(&body)?;
-    let dirs = api.dirs.clone();
+    let choices = agent.validate_choices(&body)?;
+    let dirs = state.dirs.clone();
     let (project, cwd) = (body.project_id.clone(), body.cwd.clone());
-    let cwd = blocking(move || match (project, cwd) {
-        (Some(_), Some(_)) => Err(ApiError::invalid("give either `projectId` or `cwd`")),
-        (None, Some(cwd)) => dirs.below_roots(&cwd),
-        (project, None) => dirs.project(project.as_deref().unwrap_or(NO_PROJECT)),
+    let cwd = run_blocking(move || match (project, cwd) {
+        (Some(_), Some(_)) => Err(ApiError::invalid("set either `projectId` or `cwd`")),
+        (None, Some(cwd)) => dirs.resolve_cwd(&cwd),
+        (project, None) => dirs.resolve_project(project.as_deref().unwrap_or(DEFAULT_PROJECT)),
     })
     .await?;
-    let start = Start { project_id: body.project_id.clone(), ..agent.start() };
+    let settings = RunSettings { project_id: body.project_id.clone(), ..agent.run_settings() };
     let unenforced = body.unenforced.unwrap_or(false);
-    let goal = Goal::New { agent: id.to_owned(), cwd: cwd.clone(), unenforced };
-    finish(api, goal, cwd, choices, start, body).await
+    let target = RunTarget::NewSession { agent: id.to_owned(), cwd: cwd.clone(), unenforced };
+    finish_plan(state, target, cwd, choices, settings, body).await
 }
 
-async fn go_on(api: &Arc<Api>, session: String, body: RunBody) -> Result<Order, ApiError> {
-    let row = sessions::one(&api.hub, &session).await?;
+async fn plan_in_session(
+    state: &Arc<RestState>,
+    session: String,
+    body: RunBody,
+) -> Result<RunPlan, ApiError> {
+    let row = sessions::find_session(&state.hub, &session).await?;
     if let Some(other) = body.agent_id.as_ref().filter(|it| **it != row.agent) {
-        let why = format!("session `{session}` is of agent `{}`, not `{other}`", row.agent);
+        let why = format!("session `{session}` belongs to agent `{}`, not `{other}`", row.agent);
         return Err(ApiError::invalid(why));
     }
     if body.project_id.is_some() || body.cwd.is_some() {
-        let why = format!("session `{session}` works in `{}`: leave out where", row.cwd);
+        let why = format!("session `{session}` works in `{}`: omit `projectId` and `cwd`", row.cwd);
         return Err(ApiError::invalid(why));
     }
-    // It may have been opened with a command that no catalogue knows.
-    let agent = agent::find(api, &row.agent).await.unwrap_or_else(|_| agent::unknown(&row));
-    let (choices, start, cwd) = (agent.choices(&body)?, agent.start(), PathBuf::from(&row.cwd));
-    let goal = Goal::Old { session, agent: row.agent, cwd: cwd.clone() };
-    finish(api, goal, cwd, choices, start, body).await
+    // The session may have been opened with a command that is not in the catalog.
+    let agent =
+        agent::find_agent(state, &row.agent).await.unwrap_or_else(|_| agent::from_session(&row));
+    let (choices, settings, cwd) =
+        (agent.validate_choices(&body)?, agent.run_settings(), PathBuf::from(&row.cwd));
+    let target = RunTarget::ExistingSession { session, agent: row.agent, cwd: cwd.clone() };
+    finish_plan(state, target, cwd, choices, settings, body).await
 }
 
-async fn finish(
-    api: &Arc<Api>,
-    goal: Goal,
+async fn finish_plan(
+    state: &Arc<RestState>,
+    target: RunTarget,
     cwd: PathBuf,
-    choices: Choices,
-    start: Start,
+    choices: SettingChoices,
+    settings: RunSettings,
     body: RunBody,
-) -> Result<Order, ApiError> {
-    let start = Start {
+) -> Result<RunPlan, ApiError> {
+    let settings = RunSettings {
         cwd: cwd.display().to_string(),
         model: choices.model.clone(),
         reasoning: choices.reasoning.clone(),
         mode: choices.mode.clone(),
-        ..start
+        ..settings
     };
     let approve = body.approve;
-    // An agent knows where it works: it is told if an app has something to say about that.
-    let tells = start.project_id.is_some() || body.system_prompt.is_some();
-    let dirs = api.dirs.clone();
-    let prompt = blocking(move || {
-        let attachments = paths::attachments(&cwd, &body.attachments.unwrap_or_default())?;
-        let images = picture::images(&cwd, &dirs, &body.image_paths.unwrap_or_default())?;
-        let place = tells.then(|| {
-            let (files, more) = paths::listing(&cwd);
-            Place { cwd: cwd.display().to_string(), files, more }
+    // The agent knows its directory. The prompt describes it only for clients with projects or a system
+    // prompt.
+    let describes_directory = settings.project_id.is_some() || body.system_prompt.is_some();
+    let dirs = state.dirs.clone();
+    let prompt = run_blocking(move || {
+        let attachments = paths::check_attachments(&cwd, &body.attachments.unwrap_or_default())?;
+        let images = image::read_images(&cwd, &dirs, &body.image_paths.unwrap_or_default())?;
+        let directory = describes_directory.then(|| {
+            let (files, has_more) = paths::list_files(&cwd);
+            WorkingDirectory { cwd: cwd.display().to_string(), files, has_more }
         });
-        let system = body.system_prompt.filter(|it| !it.trim().is_empty());
-        Ok(Prompt { system, place, attachments, message: body.message, images })
+        let system_prompt = body.system_prompt.filter(|it| !it.trim().is_empty());
+        Ok(RunPrompt { system_prompt, directory, attachments, message: body.message, images })
     })
     .await?;
-    Ok(Order { goal, prompt, choices, approve, start, request: None })
+    Ok(RunPlan { target, prompt, choices, approve, settings, request: None })
 }
 
-/// Looking at files waits for the disk, and nobody else should.
-async fn blocking<T: Send + 'static>(
-    look: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+/// Runs file system access on a blocking thread.
+async fn run_blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
-    tokio::task::spawn_blocking(look).await.expect("looking does not panic")
+    tokio::task::spawn_blocking(work).await.expect("file system access does not panic")
 }

@@ -1,45 +1,47 @@
-//! Which directories and files a client may name. Links are followed first, then it is checked where
-//! that led.
+//! Validates the directories and files that a client names. Symbolic links are resolved before the check.
 
-use crate::rest::error::{ApiError, Code};
+use crate::rest::error::{ApiError, ErrorCode};
 use std::{
     fs,
     path::{Path, PathBuf},
 };
 
-/// Where agents may be put to work, and where pictures are.
+/// The directories in which agents may work, and the directory of uploaded images.
 #[derive(Debug, Clone, Default)]
-pub struct Dirs {
-    /// The directory of each project is in here.
+pub struct WorkDirs {
+    /// The parent of the project directories.
     pub projects: PathBuf,
-    /// Pictures that were uploaded are in here.
+    /// The directory of uploaded images.
     pub uploads: PathBuf,
-    /// A client may name directories below these.
+    /// Clients may name directories below these.
     pub roots: Vec<PathBuf>,
 }
 
-/// Files a client may name at once.
-const NAMED_MAX: usize = 64;
-/// Files an agent is told of, and how deep they are looked for.
+/// The number of files that a request may name.
+const FILES_MAX: usize = 64;
+/// The number of files in a listing, and its depth.
 const LISTED_MAX: usize = 100;
 const DEPTH_MAX: usize = 4;
-/// Directories that a listing is better without.
-const SKIPPED: &[&str] = &["node_modules", "target", "__pycache__"];
+/// Directories that a listing leaves out.
+const SKIPPED_DIRS: &[&str] = &["node_modules", "target", "__pycache__"];
 
-impl Dirs {
-    /// The directory of a project, which is made if it is not there.
-    pub(super) fn project(&self, id: &str) -> Result<PathBuf, ApiError> {
-        let plain = |it: char| it.is_ascii_alphanumeric() || "._-".contains(it);
-        let dots = id.chars().all(|it| it == '.');
-        if id.is_empty() || 128 < id.len() || !id.chars().all(plain) || dots {
-            let why = "use 1 to 128 letters, digits, `.`, `_` and `-`, not dots alone";
+impl WorkDirs {
+    /// The directory of a project, which is created if necessary.
+    pub(super) fn resolve_project(&self, id: &str) -> Result<PathBuf, ApiError> {
+        let is_allowed = |it: char| it.is_ascii_alphanumeric() || "._-".contains(it);
+        let is_only_dots = id.chars().all(|it| it == '.');
+        if id.is_empty() || 128 < id.len() || !id.chars().all(is_allowed) || is_only_dots {
+            let why = "use 1 to 128 letters, digits, `.`, `_` and `-`, and not only dots";
             return Err(ApiError::invalid(format!(
-                "`{}` is no projectId: {why}",
+                "`{}` is not a valid projectId: {why}",
                 id.escape_debug()
             )));
         }
         let failed = |error: std::io::Error| {
-            ApiError::new(Code::InternalError, format!("project `{id}` has no directory: {error}"))
+            ApiError::new(
+                ErrorCode::InternalError,
+                format!("failed to create the directory of project `{id}`: {error}"),
+            )
         };
         let dir = self.projects.join(id);
         jackfield_private_files::create_dir(&dir).map_err(failed)?;
@@ -48,87 +50,91 @@ impl Dirs {
         if found.parent() == Some(&projects) && found.is_dir() {
             Ok(found)
         } else {
-            Err(ApiError::invalid(format!("project `{id}` leads out of the projects directory")))
+            Err(ApiError::invalid(format!(
+                "project `{id}` leads outside of the projects directory"
+            )))
         }
     }
 
-    /// A directory that a client names outright.
-    pub(super) fn below_roots(&self, path: &str) -> Result<PathBuf, ApiError> {
+    /// Checks that a directory is below one of the roots.
+    pub(super) fn resolve_cwd(&self, path: &str) -> Result<PathBuf, ApiError> {
         let shown = path.escape_debug();
         if !Path::new(path).is_absolute() {
             return Err(ApiError::invalid(format!(
                 "`cwd` must be an absolute path, not `{shown}`"
             )));
         }
-        let found = found(Path::new(path), path)?;
+        let found = canonicalize(Path::new(path), path)?;
         if !found.is_dir() {
-            return Err(ApiError::invalid(format!("`{shown}` is no directory")));
+            return Err(ApiError::invalid(format!("`{shown}` is not a directory")));
         }
         let roots = self.roots.iter().chain([&self.projects]);
         let below = |root: &PathBuf| root.canonicalize().is_ok_and(|it| found.starts_with(it));
         if roots.into_iter().any(below) {
             return Ok(found);
         }
-        let way = "add one above it to `roots` under [http] in config.toml";
-        Err(ApiError::invalid(format!("`{shown}` is below none of the configured roots: {way}")))
+        let hint = "add a parent directory to `roots` under [http] in config.toml";
+        Err(ApiError::invalid(format!(
+            "`{shown}` is not below any of the configured roots: {hint}"
+        )))
     }
 }
 
-/// Files below the working directory, as paths relative to it.
-pub(super) fn attachments(cwd: &Path, paths: &[String]) -> Result<Vec<String>, ApiError> {
-    few(paths)?;
-    paths.iter().map(|it| Ok(confined(cwd, &[cwd], it)?.1)).collect()
+/// Checks files below the working directory, and returns their paths relative to it.
+pub(super) fn check_attachments(cwd: &Path, paths: &[String]) -> Result<Vec<String>, ApiError> {
+    check_count(paths)?;
+    paths.iter().map(|it| Ok(resolve_file(cwd, &[cwd], it)?.1)).collect()
 }
 
-/// Refuses more files than anybody names.
-pub(super) fn few(paths: &[String]) -> Result<(), ApiError> {
-    let fits = paths.len() <= NAMED_MAX;
-    let why = || format!("{} files are named, and {NAMED_MAX} may be", paths.len());
+/// Fails if a request names too many files.
+pub(super) fn check_count(paths: &[String]) -> Result<(), ApiError> {
+    let fits = paths.len() <= FILES_MAX;
+    let why = || format!("{} files are named; the limit is {FILES_MAX}", paths.len());
     if fits { Ok(()) } else { Err(ApiError::invalid(why())) }
 }
 
-/// A file that lies in one of `dirs`, where it is and how it is called from there. A relative path
-/// is one of the working directory.
-pub(super) fn confined(
+/// Checks that a file is below one of `dirs`. Returns its path, and its path relative to that directory.
+/// A relative path is resolved in the working directory.
+pub(super) fn resolve_file(
     cwd: &Path,
     dirs: &[&Path],
     path: &str,
 ) -> Result<(PathBuf, String), ApiError> {
     let shown = path.escape_debug();
-    let found = found(&cwd.join(path), path)?;
+    let found = canonicalize(&cwd.join(path), path)?;
     if !found.is_file() {
-        return Err(ApiError::invalid(format!("`{shown}` is no file")));
+        return Err(ApiError::invalid(format!("`{shown}` is not a file")));
     }
     let dirs = dirs.iter().filter_map(|it| it.canonicalize().ok());
     let below = dirs.into_iter().find_map(|dir| Some(found.strip_prefix(dir).ok()?.to_owned()));
-    let outside = || format!("`{shown}` is outside of the directories that files may be in");
+    let outside = || format!("`{shown}` is outside of the allowed directories");
     let relative = below.ok_or_else(|| ApiError::invalid(outside()))?;
     Ok((found, relative.display().to_string()))
 }
 
-fn found(path: &Path, named: &str) -> Result<PathBuf, ApiError> {
+fn canonicalize(path: &Path, name: &str) -> Result<PathBuf, ApiError> {
     path.canonicalize().map_err(|error| {
-        let why = format!("cannot use `{}`: {error}", named.escape_debug());
-        ApiError::new(Code::FileNotFound, why)
+        let why = format!("cannot use `{}`: {error}", name.escape_debug());
+        ApiError::new(ErrorCode::FileNotFound, why)
     })
 }
 
-/// The files of a directory, and whether there are more.
-pub(super) fn listing(dir: &Path) -> (Vec<String>, bool) {
+/// The files of a directory, and whether some are left out.
+pub(super) fn list_files(dir: &Path) -> (Vec<String>, bool) {
     let mut files = Vec::new();
-    let more = list(dir, Path::new(""), 1, &mut files);
-    (files, more)
+    let has_more = collect_files(dir, Path::new(""), 1, &mut files);
+    (files, has_more)
 }
 
-/// Returns whether something was left out.
-fn list(dir: &Path, below: &Path, depth: usize, files: &mut Vec<String>) -> bool {
+/// Returns whether some files are left out.
+fn collect_files(dir: &Path, below: &Path, depth: usize, files: &mut Vec<String>) -> bool {
     let mut entries: Vec<_> = fs::read_dir(dir).into_iter().flatten().flatten().collect();
     entries.sort_by_key(fs::DirEntry::file_name);
-    let mut more = false;
+    let mut has_more = false;
     for entry in entries {
         let name = entry.file_name().to_string_lossy().into_owned();
         let Ok(kind) = entry.file_type() else { continue };
-        if name.starts_with('.') || SKIPPED.contains(&name.as_str()) {
+        if name.starts_with('.') || SKIPPED_DIRS.contains(&name.as_str()) {
             continue;
         }
         let path = below.join(&name);
@@ -138,12 +144,12 @@ fn list(dir: &Path, below: &Path, depth: usize, files: &mut Vec<String>) -> bool
         if !kind.is_dir() {
             files.push(path.display().to_string());
         } else if depth < DEPTH_MAX {
-            more |= list(&entry.path(), &path, depth + 1, files);
+            has_more |= collect_files(&entry.path(), &path, depth + 1, files);
         } else {
-            more = true;
+            has_more = true;
         }
     }
-    more
+    has_more
 }
 
 #[cfg(test)]
@@ -151,12 +157,12 @@ mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
-    struct House {
+    struct TestDirs {
         dir: tempfile::TempDir,
-        dirs: Dirs,
+        dirs: WorkDirs,
     }
 
-    fn house() -> House {
+    fn test_dirs() -> TestDirs {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         for name in ["projects", "uploads", "roots/work/src", "outside"] {
@@ -164,12 +170,12 @@ mod tests {
         }
         fs::write(at("roots/work/src/a.rs"), "").unwrap();
         fs::write(at("outside/secret"), "").unwrap();
-        let dirs = Dirs {
+        let dirs = WorkDirs {
             projects: at("projects"),
             uploads: at("uploads"),
             roots: vec![at("roots"), at("not-there")],
         };
-        House { dir, dirs }
+        TestDirs { dir, dirs }
     }
 
     fn why<T: std::fmt::Debug>(result: Result<T, ApiError>) -> String {
@@ -177,64 +183,69 @@ mod tests {
     }
 
     #[test]
-    fn a_project_is_a_directory_of_its_own_and_cannot_lead_out() {
-        let House { dir, dirs } = house();
-        let found = dirs.project("p-1_x.y").unwrap();
+    fn project_has_its_own_directory_and_cannot_lead_outside() {
+        let TestDirs { dir, dirs } = test_dirs();
+        let found = dirs.resolve_project("p-1_x.y").unwrap();
         assert_eq!(found, dirs.projects.canonicalize().unwrap().join("p-1_x.y"));
-        assert_eq!(dirs.project("p-1_x.y").unwrap(), found);
+        assert_eq!(dirs.resolve_project("p-1_x.y").unwrap(), found);
         for bad in ["", ".", "..", "...", "a/b", "../x", "a\0", "é", &"x".repeat(129)] {
-            assert!(why(dirs.project(bad)).contains("is no projectId"), "{bad}");
+            assert!(why(dirs.resolve_project(bad)).contains("is not a valid projectId"), "{bad}");
         }
         symlink(dir.path().join("outside"), dirs.projects.join("link")).unwrap();
-        assert!(why(dirs.project("link")).contains("leads out"));
+        assert!(why(dirs.resolve_project("link")).contains("leads outside"));
     }
 
     #[test]
-    fn a_directory_must_be_below_a_root_wherever_its_links_lead() {
-        let House { dir, dirs } = house();
+    fn resolved_directory_must_be_below_a_root() {
+        let TestDirs { dir, dirs } = test_dirs();
         let path = |name: &str| dir.path().join(name).display().to_string();
-        assert!(dirs.below_roots(&path("roots/work")).unwrap().ends_with("roots/work"));
-        assert!(dirs.below_roots(&path("roots/work/../work/src")).is_ok());
-        assert!(why(dirs.below_roots(&path("outside"))).contains("none of the configured roots"));
-        assert!(why(dirs.below_roots(&path("roots/../outside"))).contains("none of the"));
-        assert!(why(dirs.below_roots("roots/work")).contains("absolute"));
-        assert!(why(dirs.below_roots(&path("roots/work/src/a.rs"))).contains("no directory"));
-        assert!(why(dirs.below_roots(&path("roots/nothing"))).contains("cannot use"));
+        assert!(dirs.resolve_cwd(&path("roots/work")).unwrap().ends_with("roots/work"));
+        assert!(dirs.resolve_cwd(&path("roots/work/../work/src")).is_ok());
+        assert!(
+            why(dirs.resolve_cwd(&path("outside")))
+                .contains("not below any of the configured roots")
+        );
+        assert!(why(dirs.resolve_cwd(&path("roots/../outside"))).contains("not below any of the"));
+        assert!(why(dirs.resolve_cwd("roots/work")).contains("absolute"));
+        assert!(why(dirs.resolve_cwd(&path("roots/work/src/a.rs"))).contains("not a directory"));
+        assert!(why(dirs.resolve_cwd(&path("roots/nothing"))).contains("cannot use"));
         symlink(dir.path().join("outside"), dir.path().join("roots/link")).unwrap();
-        assert!(why(dirs.below_roots(&path("roots/link"))).contains("none of the configured"));
+        assert!(
+            why(dirs.resolve_cwd(&path("roots/link"))).contains("not below any of the configured")
+        );
     }
 
     #[test]
-    fn an_attachment_is_a_file_below_the_working_directory() {
-        let House { dir, .. } = house();
+    fn attachment_must_be_a_file_below_the_working_directory() {
+        let TestDirs { dir, .. } = test_dirs();
         let cwd = dir.path().join("roots/work");
-        let attached = |path: &str| attachments(&cwd, &[path.to_owned()]);
+        let attached = |path: &str| check_attachments(&cwd, &[path.to_owned()]);
         assert_eq!(attached("src/a.rs").unwrap(), ["src/a.rs"]);
         let whole = cwd.join("src/../src/a.rs").display().to_string();
         assert_eq!(attached(&whole).unwrap(), ["src/a.rs"]);
         assert!(why(attached("../../outside/secret")).contains("outside of"));
-        assert!(why(attached("src")).contains("is no file"));
+        assert!(why(attached("src")).contains("is not a file"));
         assert!(why(attached("src/b.rs")).contains("cannot use"));
         symlink(dir.path().join("outside/secret"), cwd.join("link")).unwrap();
         assert!(why(attached("link")).contains("outside of"));
-        let many = vec!["src/a.rs".to_owned(); NAMED_MAX + 1];
-        assert!(why(attachments(&cwd, &many)).contains("may be"));
+        let many = vec!["src/a.rs".to_owned(); FILES_MAX + 1];
+        assert!(why(check_attachments(&cwd, &many)).contains("the limit is"));
     }
 
     #[test]
-    fn a_listing_is_sorted_bounded_and_without_what_nobody_wrote() {
-        let House { dir, .. } = house();
+    fn listing_is_sorted_bounded_and_without_generated_files() {
+        let TestDirs { dir, .. } = test_dirs();
         let cwd = dir.path().join("roots/work");
         for name in [".git/x", "node_modules/y", "b", "src/deep/er/and/deeper"] {
             let path = cwd.join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, "").unwrap();
         }
-        assert_eq!(listing(&cwd), (vec!["b".into(), "src/a.rs".into()], true));
+        assert_eq!(list_files(&cwd), (vec!["b".into(), "src/a.rs".into()], true));
         for number in 0..LISTED_MAX {
             fs::write(cwd.join(format!("n{number:03}")), "").unwrap();
         }
-        let (files, more) = listing(&cwd);
-        assert_eq!((files.len(), more), (LISTED_MAX, true));
+        let (files, has_more) = list_files(&cwd);
+        assert_eq!((files.len(), has_more), (LISTED_MAX, true));
     }
 }

@@ -1,50 +1,52 @@
-//! A run as its readers hear it: `start`, what the agent does, `end`. Folded from the run's first
-//! fact on, it is the same for everyone, whenever they come.
+//! The events of a run: `start`, the agent events, `end`. They are folded from the first event of the run,
+//! so they are the same for every client at any time.
 
 use super::{
     RunId,
-    course::{Course, Outcome, Start, Status},
+    progress::{RunOutcome, RunProgress, RunSettings, RunStatus},
 };
-use crate::rest::{agents::PLAIN, error::ApiError, hub::Fact, sse::Writer};
+use crate::rest::{agents::PLAIN, error::ApiError, hub_client::EventLine, streaming::ChunkWriter};
 use jackfield_events::{AgentExited, EventBody};
-use jackfield_views::{AgentEvent, AgentEvents};
+use jackfield_views::{AgentEvent, AgentEventView};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// What one event of a run tells: its name, and its data read as JSON.
+/// An event of a run: its name, and its data as JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(tag = "event", content = "data", rename_all = "lowercase")]
 pub(crate) enum RunEvent {
-    /// The first one.
+    /// The first event.
     Start(RunStart),
-    /// What the agent does.
+    /// An agent event.
     Agent(AgentEvent),
-    /// Text of an agent that prints bare text.
-    Stdout(Chunk),
-    /// The last words of an agent that died.
-    Stderr(Chunk),
-    /// Why it failed; the end follows.
+    /// Text of an agent that prints plain text.
+    Stdout(OutputChunk),
+    /// The stderr output of an agent that exited.
+    Stderr(OutputChunk),
+    /// Why the run failed; `end` follows.
     Error(RunError),
-    /// The last one.
+    /// The last event.
     End(RunEnd),
 }
 
-/// A run that has begun, or waits.
+/// A run that is running or queued.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RunStart {
     run_id: String,
     session_id: String,
     #[serde(flatten)]
-    start: Start,
+    settings: RunSettings,
 }
 
+/// A chunk of output.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
-pub(crate) struct Chunk {
+#[schema(as = Chunk)]
+pub(crate) struct OutputChunk {
     chunk: String,
 }
 
-/// What went wrong, and the sentence alone beside it.
+/// An error, with its message repeated on its own.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub(crate) struct RunError {
     message: String,
@@ -55,28 +57,28 @@ pub(crate) struct RunError {
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RunEnd {
-    /// As the end of a process: 0 is good.
+    /// Like the exit code of a process: 0 means success.
     code: Option<i64>,
     signal: Option<String>,
-    status: Status,
-    /// The agent's word for why it stopped.
+    status: RunStatus,
+    /// The stop reason of the agent.
     stop_reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     run_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     session_id: Option<String>,
-    /// Its turn in the session.
+    /// The number of its turn in the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     turn: Option<u64>,
 }
 
 impl RunEvent {
-    /// An `error` and the `end` that always follows, of a run that nothing more is known of.
+    /// An `error` and the `end` that always follows, for a run without further details.
     pub(crate) fn failure(error: &ApiError) -> [RunEvent; 2] {
         let end = RunEnd {
             code: Some(1),
             signal: None,
-            status: Status::Failed,
+            status: RunStatus::Failed,
             stop_reason: None,
             run_id: None,
             session_id: None,
@@ -89,54 +91,59 @@ impl RunEvent {
         RunEvent::Error(RunError { message: error.message.clone(), error: error.clone() })
     }
 
-    /// Sends it under this number.
-    pub(crate) fn tell(&self, number: u64, writer: &mut Writer) {
+    /// Writes the event with this number.
+    pub(crate) fn write_to(&self, number: u64, writer: &mut ChunkWriter) {
         let id = number.to_string();
         let id = Some(id.as_str());
         match self {
-            RunEvent::Start(it) => writer.event(id, Some("start"), it),
-            RunEvent::Agent(it) => writer.event(id, Some("agent"), it),
-            RunEvent::Stdout(it) => writer.event(id, Some("stdout"), it),
-            RunEvent::Stderr(it) => writer.event(id, Some("stderr"), it),
-            RunEvent::Error(it) => writer.event(id, Some("error"), it),
-            RunEvent::End(it) => writer.event(id, Some("end"), it),
+            RunEvent::Start(it) => writer.write_event(id, Some("start"), it),
+            RunEvent::Agent(it) => writer.write_event(id, Some("agent"), it),
+            RunEvent::Stdout(it) => writer.write_event(id, Some("stdout"), it),
+            RunEvent::Stderr(it) => writer.write_event(id, Some("stderr"), it),
+            RunEvent::Error(it) => writer.write_event(id, Some("error"), it),
+            RunEvent::End(it) => writer.write_event(id, Some("end"), it),
         }
     }
 }
 
-/// The fold from a session's facts to the events of one run.
+/// The fold from the events of a session to the events of one run.
 #[derive(Debug)]
 pub(crate) struct RunEvents {
     id: RunId,
-    course: Course,
-    told: AgentEvents,
+    progress: RunProgress,
+    agent_events: AgentEventView,
 }
 
 impl RunEvents {
     pub(crate) fn new(id: RunId) -> RunEvents {
-        RunEvents { course: Course::new(id.clone()), id, told: AgentEvents::default() }
+        RunEvents {
+            progress: RunProgress::new(id.clone()),
+            id,
+            agent_events: AgentEventView::default(),
+        }
     }
 
-    /// Nothing more will be heard of it.
-    pub(crate) fn is_over(&self) -> bool {
-        self.course.outcome().is_some()
+    /// Whether the run has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.progress.outcome().is_some()
     }
 
-    pub(crate) fn fold(&mut self, fact: &Fact) -> Vec<RunEvent> {
-        let ahead = self.course.status().is_none();
-        let Some(event) = self.course.step(fact) else { return Vec::new() };
+    pub(crate) fn fold_line(&mut self, line: &EventLine) -> Vec<RunEvent> {
+        let is_first = self.progress.status().is_none();
+        let Some(event) = self.progress.apply(line) else { return Vec::new() };
         let mut events = Vec::new();
-        if ahead {
+        if is_first {
             events.push(self.start());
         }
-        let plain = self.course.start.stream_format == PLAIN;
-        events.extend(self.told.fold(&event).into_iter().filter_map(|it| retold(it, plain)));
+        let is_plain = self.progress.settings.stream_format == PLAIN;
+        let agent_events = self.agent_events.fold_event(&event);
+        events.extend(agent_events.into_iter().filter_map(|it| to_run_event(it, is_plain)));
         if let EventBody::Gone(AgentExited { stderr, .. }) = &event.body
             && !stderr.is_empty()
         {
-            events.push(RunEvent::Stderr(Chunk { chunk: stderr.to_string() }));
+            events.push(RunEvent::Stderr(OutputChunk { chunk: stderr.to_string() }));
         }
-        if let (Some(outcome), Some(status)) = (self.course.outcome(), self.course.status()) {
+        if let (Some(outcome), Some(status)) = (self.progress.outcome(), self.progress.status()) {
             events.extend(outcome.error.as_ref().map(RunEvent::error));
             events.push(self.end(status, outcome));
         }
@@ -145,10 +152,10 @@ impl RunEvents {
 
     fn start(&self) -> RunEvent {
         let (run_id, session_id) = (self.id.to_string(), self.id.session());
-        RunEvent::Start(RunStart { run_id, session_id, start: self.course.start.clone() })
+        RunEvent::Start(RunStart { run_id, session_id, settings: self.progress.settings.clone() })
     }
 
-    fn end(&self, status: Status, outcome: &Outcome) -> RunEvent {
+    fn end(&self, status: RunStatus, outcome: &RunOutcome) -> RunEvent {
         RunEvent::End(RunEnd {
             code: outcome.code,
             signal: outcome.signal.clone(),
@@ -156,16 +163,18 @@ impl RunEvents {
             stop_reason: outcome.stop_reason.clone(),
             run_id: Some(self.id.to_string()),
             session_id: Some(self.id.session()),
-            turn: self.course.turn,
+            turn: self.progress.turn,
         })
     }
 }
 
-/// What the agent does; how it failed is told by the end.
-fn retold(event: AgentEvent, plain: bool) -> Option<RunEvent> {
+/// Converts an agent event. An error is left out, because the end of the run reports it.
+fn to_run_event(event: AgentEvent, is_plain: bool) -> Option<RunEvent> {
     match event {
         AgentEvent::Error { .. } => None,
-        AgentEvent::TextDelta { delta } if plain => Some(RunEvent::Stdout(Chunk { chunk: delta })),
+        AgentEvent::TextDelta { delta } if is_plain => {
+            Some(RunEvent::Stdout(OutputChunk { chunk: delta }))
+        }
         other => Some(RunEvent::Agent(other)),
     }
 }
@@ -177,28 +186,29 @@ mod tests {
 
     const RUN: &str = "r-abcdefghijkl-aaaaaa";
 
-    /// A turn in which the agent says two words and ends with `last`.
-    fn told(format: &str, last: &Value) -> Vec<RunEvent> {
+    /// The events of a turn with two chunks of text that ends with `last`.
+    fn run_events(format: &str, last: &Value) -> Vec<RunEvent> {
         let start = json!({ "agentId": "fake", "bin": "fake-agent", "streamFormat": format, "cwd": "/srv/p" });
         let meta = json!({ "jackfield": { "run": RUN, "start": start } });
         let prompt = json!([{ "type": "text", "text": "hello" }]);
         let frame =
             json!({ "method": "session/prompt", "params": { "prompt": prompt, "_meta": meta } });
-        let said = |text: &str| {
+        let update = |text: &str| {
             let content = json!({ "type": "text", "text": text });
             let update = json!({ "sessionUpdate": "agent_message_chunk", "content": content });
             json!({ "method": "session/update", "params": { "update": update } })
         };
-        let mut facts = vec![
+        let mut log = vec![
             json!({ "seq": 4, "at": 100, "is": "prompted", "turn": 1, "by": "api", "frame": frame }),
-            json!({ "seq": 5, "at": 130, "is": "said", "turn": 1, "frame": said("one") }),
-            json!({ "seq": 6, "at": 140, "is": "said", "turn": 1, "frame": said("two") }),
+            json!({ "seq": 5, "at": 130, "is": "said", "turn": 1, "frame": update("one") }),
+            json!({ "seq": 6, "at": 140, "is": "said", "turn": 1, "frame": update("two") }),
         ];
-        facts.extend(last.as_array().unwrap().clone());
+        log.extend(last.as_array().unwrap().clone());
         let mut events = RunEvents::new(RunId::parse(RUN).unwrap());
-        let told = facts.iter().flat_map(|it| events.fold(&Fact::of(it))).collect();
-        assert!(events.is_over());
-        told
+        let run_events =
+            log.iter().flat_map(|it| events.fold_line(&EventLine::from_json(it))).collect();
+        assert!(events.has_ended());
+        run_events
     }
 
     fn lines(events: &[RunEvent]) -> String {
@@ -210,14 +220,14 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_is_told_from_start_to_end() {
+    fn turn_has_events_from_start_to_end() {
         let answer = json!({ "stopReason": "end_turn", "usage": { "inputTokens": 9 } });
         let last = json!([{ "seq": 7, "at": 200, "is": "ended", "turn": 1, "how": "stopped", "answer": answer }]);
-        insta::assert_snapshot!(lines(&told("acp-json-rpc", &last)));
+        insta::assert_snapshot!(lines(&run_events("acp-json-rpc", &last)));
     }
 
     #[test]
-    fn bare_text_is_told_as_stdout_and_a_death_with_its_last_words() {
+    fn plain_text_is_stdout_and_an_exit_has_its_stderr() {
         let data = json!({ "jackfield": { "code": "agent_gone", "agent": "fake", "status": "exit status 3", "stderr": "no key" } });
         let error =
             json!({ "code": -31000, "message": "agent `fake` ended: exit status 3", "data": data });
@@ -225,6 +235,6 @@ mod tests {
             { "seq": 7, "at": 190, "is": "gone", "status": "exit status 3", "stderr": "no key" },
             { "seq": 8, "at": 200, "is": "ended", "turn": 1, "how": "interrupted", "answer": error },
         ]);
-        insta::assert_snapshot!(lines(&told("plain", &last)));
+        insta::assert_snapshot!(lines(&run_events("plain", &last)));
     }
 }

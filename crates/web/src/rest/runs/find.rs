@@ -1,63 +1,70 @@
-//! Finding runs where they stand: in the logs of their sessions.
+//! Finds runs in the logs of their sessions.
 
 use super::{
-    Run, RunId,
-    course::{Course, run_of},
+    RunId, TrackedRun,
+    progress::{RunProgress, run_id_of},
 };
-use crate::rest::{Api, error::ApiError, hub::Trouble};
+use crate::rest::{
+    RestState,
+    error::ApiError,
+    hub_client::{EventLine, HubClientError},
+};
 use jackfield_events::EventKind;
 use std::sync::Arc;
 
-/// The run of this name, wherever it was made.
-pub(crate) async fn find(api: &Api, name: &str) -> Result<Arc<Run>, ApiError> {
-    let missing = || ApiError::not_found(format!("no run `{name}`: GET /api/runs lists them"));
-    let id = RunId::parse(name).ok_or_else(missing)?;
-    let known = api.runs.get(&id);
-    if let Some(run) = known.as_ref().filter(|it| it.is_settled()) {
+/// Finds the run with this id.
+pub(crate) async fn find_run(state: &RestState, id: &str) -> Result<Arc<TrackedRun>, ApiError> {
+    let missing = || ApiError::not_found(format!("no run `{id}`: GET /api/runs lists runs"));
+    let run_id = RunId::parse(id).ok_or_else(missing)?;
+    let known = state.runs.get(&run_id);
+    if let Some(run) = known.as_ref().filter(|it| it.is_current()) {
         return Ok(run.clone());
     }
-    let after = known.map_or(0, |it| it.before());
-    let mut course = Course::new(id.clone());
-    let log = match api.hub.log(&id.session(), after).await {
-        Err(trouble) if trouble.name() == Some("session_not_found") => return Err(missing()),
+    let after = known.map_or(0, |it| it.read_after());
+    let mut progress = RunProgress::new(run_id.clone());
+    let log = match state.hub.open_log(&run_id.session(), after).await {
+        Err(error) if error.code() == Some("session_not_found") => return Err(missing()),
         log => log?,
     };
-    log.read(|fact| drop(course.step(&fact))).await?;
-    if course.status().is_none() {
+    log.read_existing(|line| drop(progress.apply(&line))).await?;
+    if progress.status().is_none() {
         return Err(missing());
     }
-    Ok(remember(api, course, id))
+    Ok(cache_run(state, progress, run_id))
 }
 
-/// All runs of a session, the latest first.
-pub(super) async fn of_session(api: &Api, session: &str) -> Result<Vec<Arc<Run>>, Trouble> {
-    let mut courses: Vec<(RunId, Course)> = Vec::new();
-    let read = |fact: crate::rest::hub::Fact| {
-        let prompts = matches!(fact.kind(), Some(EventKind::Queued | EventKind::Prompted))
-            && fact.mentions("\"run\":");
-        let id = if prompts { fact.event().and_then(|it| run_of(&it)) } else { None };
-        // A fork has the prompts of the session it comes from, whose runs they are.
+/// Finds all runs of a session, the latest first.
+pub(super) async fn find_session_runs(
+    state: &RestState,
+    session: &str,
+) -> Result<Vec<Arc<TrackedRun>>, HubClientError> {
+    let mut runs: Vec<(RunId, RunProgress)> = Vec::new();
+    let on_event = |line: EventLine| {
+        let is_prompt = matches!(line.kind(), Some(EventKind::Queued | EventKind::Prompted))
+            && line.contains("\"run\":");
+        let id = if is_prompt { line.to_event().and_then(|it| run_id_of(&it)) } else { None };
+        // A fork contains the prompts of its original session, whose runs they are.
         if let Some(id) = id.filter(|it| it.session() == session)
-            && courses.iter().all(|it| it.0 != id)
+            && runs.iter().all(|it| it.0 != id)
         {
-            courses.push((id.clone(), Course::new(id)));
+            runs.push((id.clone(), RunProgress::new(id)));
         }
-        if fact.kind() != Some(EventKind::Said) {
-            for (_, course) in &mut courses {
-                course.step(&fact);
+        if line.kind() != Some(EventKind::Said) {
+            for (_, progress) in &mut runs {
+                progress.apply(&line);
             }
         }
     };
-    api.hub.log(session, 0).await?.read(read).await?;
-    let runs = courses.into_iter().rev().map(|(id, course)| {
-        let known = api.runs.get(&id).filter(|it| it.is_settled());
-        known.unwrap_or_else(|| remember(api, course, id))
+    state.hub.open_log(session, 0).await?.read_existing(on_event).await?;
+    let runs = runs.into_iter().rev().map(|(id, progress)| {
+        let known = state.runs.get(&id).filter(|it| it.is_current());
+        known.unwrap_or_else(|| cache_run(state, progress, id))
     });
     Ok(runs.collect())
 }
 
-fn remember(api: &Api, course: Course, id: RunId) -> Arc<Run> {
-    let run = Arc::new(Run::new(course, id, false, Arc::default()));
-    api.runs.add(&run);
+fn cache_run(state: &RestState, progress: RunProgress, id: RunId) -> Arc<TrackedRun> {
+    let run = Arc::new(TrackedRun::new(progress, id, false, Arc::default()));
+    state.runs.add(&run);
     run
 }

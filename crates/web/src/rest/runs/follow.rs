@@ -1,60 +1,64 @@
-//! One reader of one run.
+//! Streams one run to one client.
 
 use super::{
-    Run,
+    TrackedRun,
     events::{RunEvent, RunEvents},
 };
 use crate::rest::{
-    error::{ApiError, Code},
-    hub::{Entry, Log, Trouble},
-    sse::{Left, Writer},
-    stream,
+    error::{ApiError, ErrorCode},
+    hub_client::{EventLog, HubClientError, LogEntry},
+    log_reader,
+    streaming::{ChunkWriter, ReaderDisconnected},
 };
 
-/// Tells a run's events behind the number `after`, from its first fact to its end. Who has read them
-/// all already hears the last one again, so that nobody waits for an end that was missed.
-pub(crate) async fn follow(
-    run: &Run,
-    mut log: Log,
+/// Streams the events of a run after the number `after`, up to its end. A client that has received all of
+/// them gets the last one again, so that it does not wait for an end that it missed.
+pub(crate) async fn stream_run(
+    run: &TrackedRun,
+    mut log: EventLog,
     after: u64,
-    writer: &mut Writer,
-) -> Result<(), Left> {
+    writer: &mut ChunkWriter,
+) -> Result<(), ReaderDisconnected> {
     let mut events = RunEvents::new(run.id.clone());
     let (mut number, mut last) = (0, None);
-    while !events.is_over() {
-        match stream::next(&mut log, writer).await? {
-            Ok(Entry::Fact(fact)) => {
-                for event in events.fold(&fact) {
+    while !events.has_ended() {
+        match log_reader::next_entry(&mut log, writer).await? {
+            Ok(LogEntry::Event(line)) => {
+                for event in events.fold_line(&line) {
                     number += 1;
                     if after < number {
-                        event.tell(number, writer);
+                        event.write_to(number, writer);
                     }
                     last = Some(event);
                 }
             }
-            Ok(Entry::Live) => {}
-            Err(trouble) => return cut(&trouble, number, writer).await,
+            Ok(LogEntry::Live) => {}
+            Err(error) => return end_stream(&error, number, writer).await,
         }
     }
     if let Some(last) = last.filter(|_| number <= after) {
-        last.tell(number, writer);
+        last.write_to(number, writer);
     }
     writer.flush().await
 }
 
-/// The session was deleted, and the run with it; or the hub is gone, and whoever comes again hears
-/// the rest.
-async fn cut(trouble: &Trouble, number: u64, writer: &mut Writer) -> Result<(), Left> {
-    if trouble.name() == Some("session_not_found") {
-        let error = ApiError::new(Code::NotFound, "the session was deleted, and the run with it");
-        tell_failure(&error, number, writer);
+/// Ends a stream whose session was deleted, or whose hub is gone. In the second case a client that
+/// reconnects gets the rest.
+async fn end_stream(
+    error: &HubClientError,
+    number: u64,
+    writer: &mut ChunkWriter,
+) -> Result<(), ReaderDisconnected> {
+    if error.code() == Some("session_not_found") {
+        let error = ApiError::new(ErrorCode::NotFound, "the session of the run was deleted");
+        write_failure(&error, number, writer);
     }
     writer.flush().await
 }
 
-/// An `error` and the `end` that always follows, behind the number of the last event.
-pub(crate) fn tell_failure(error: &ApiError, number: u64, writer: &mut Writer) {
+/// Writes an `error` and the `end` that always follows, after the number of the last event.
+pub(crate) fn write_failure(error: &ApiError, number: u64, writer: &mut ChunkWriter) {
     for (number, event) in (number + 1..).zip(RunEvent::failure(error)) {
-        event.tell(number, writer);
+        event.write_to(number, writer);
     }
 }

@@ -1,52 +1,53 @@
-//! The name of a run: it tells the session in whose log the run stands.
+//! The id of a run, which contains the id of its session.
 
 use std::fmt;
 
-/// `r-<the session's 12 characters>-<6 of its own>`; a session of a tenant has `TENANT.` before them.
+/// `r-<12 characters of the session id>-<6 random characters>`. For a tenant, `TENANT.` precedes the session
+/// characters.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct RunId(String);
 
 const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 const SESSION_CHARS: usize = 12;
-const OWN_CHARS: usize = 6;
+const RANDOM_CHARS: usize = 6;
 const TENANT_CHARS_MAX: usize = 32;
 
 impl RunId {
-    /// A new one, which nobody has had before.
+    /// Creates a new id in this session.
     pub(crate) fn new(session: &str) -> RunId {
-        let mut bytes = [0; OWN_CHARS];
-        // The token could not have been made without it.
-        getrandom::fill(&mut bytes).expect("the system gives random bytes");
-        let own: String = bytes
+        let mut bytes = [0; RANDOM_CHARS];
+        // Creating the access token has already required random bytes.
+        getrandom::fill(&mut bytes).expect("the system provides random bytes");
+        let random: String = bytes
             .iter()
             .map(|it| char::from(ALPHABET[usize::from(*it) % ALPHABET.len()]))
             .collect();
         let (tenant, plain) = session.split_once('.').map_or(("", session), |it| it);
         let dot = if tenant.is_empty() { "" } else { "." };
         let plain = plain.strip_prefix("s-").unwrap_or(plain);
-        RunId(format!("r-{tenant}{dot}{plain}-{own}"))
+        RunId(format!("r-{tenant}{dot}{plain}-{random}"))
     }
 
-    /// `None` if no run can be called that.
+    /// Parses an id; `None` if it is invalid.
     pub(crate) fn parse(text: &str) -> Option<RunId> {
-        let (session, own) = text.strip_prefix("r-")?.rsplit_once('-')?;
-        let plain = |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit();
-        let fits = |it: &str, chars: usize| it.len() == chars && it.bytes().all(plain);
-        let of_tenant = |it: &str| {
+        let (session, random) = text.strip_prefix("r-")?.rsplit_once('-')?;
+        let is_id_char = |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit();
+        let fits = |it: &str, chars: usize| it.len() == chars && it.bytes().all(is_id_char);
+        let is_tenant = |it: &str| {
             (1..=TENANT_CHARS_MAX).contains(&it.len())
-                && it.bytes().all(|it| plain(it) || it == b'-')
+                && it.bytes().all(|it| is_id_char(it) || it == b'-')
         };
         let session = match session.split_once('.') {
-            Some((tenant, session)) => of_tenant(tenant).then_some(session)?,
+            Some((tenant, session)) => is_tenant(tenant).then_some(session)?,
             None => session,
         };
-        let fits = fits(session, SESSION_CHARS) && fits(own, OWN_CHARS);
-        fits.then(|| RunId(text.to_owned()))
+        let is_valid = fits(session, SESSION_CHARS) && fits(random, RANDOM_CHARS);
+        is_valid.then(|| RunId(text.to_owned()))
     }
 
-    /// The session it is of.
+    /// The id of its session.
     pub(crate) fn session(&self) -> String {
-        let name = &self.0[2..self.0.len() - OWN_CHARS - 1];
+        let name = &self.0[2..self.0.len() - RANDOM_CHARS - 1];
         match name.split_once('.') {
             Some((tenant, session)) => format!("{tenant}.s-{session}"),
             None => format!("s-{name}"),
@@ -69,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_names_its_session_and_no_other_run() {
+    fn run_id_contains_its_session_and_is_unique() {
         for session in ["s-abcdefghijkl", "acme.s-abcdefghijkl", "a-b-2.s-abcdefghijkl"] {
             let (one, other) = (RunId::new(session), RunId::new(session));
             assert_ne!(one, other);
@@ -79,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_else_is_a_run() {
+    fn invalid_run_ids_are_rejected() {
         for text in [
             "",
             "r-",

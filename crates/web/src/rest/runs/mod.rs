@@ -1,33 +1,34 @@
-//! Runs: prompts made through the API.
+//! Runs: prompts sent through the REST API.
 //!
-//! Read in this order: `id` names a run, `course` follows it through its session's log, `events` is
-//! what its readers hear. `key` recognizes requests that are sent again. `open` gets a session
-//! ready for a prompt, `drive` sends it and follows it to its end, `approve` answers asks for it.
-//! `follow` is one reader. [`Runs`] is a cache: all that is known of a run stands in the log, and
-//! `find` reads it there.
+//! Read in this order: `id` is the id of a run, `progress` follows a run through its session's log,
+//! `events` are the events that clients receive. `idempotency` recognizes repeated requests.
+//! `session_setup` opens or resumes a session, `driver` sends the prompt and follows it to its end,
+//! `approval` answers permission requests. `follow` streams a run to one client. [`RunRegistry`] is a
+//! cache: the log has everything about a run, and `find` reads it there.
 
-mod approve;
-mod course;
-mod drive;
+mod approval;
+mod driver;
 mod events;
 mod find;
 mod follow;
 mod id;
-mod key;
-mod open;
+mod idempotency;
+mod progress;
 mod routes;
+mod session_setup;
 
-pub(crate) use approve::Approve;
-pub(crate) use course::Start;
-pub(crate) use drive::{Begun, Goal, Order, begin};
+pub(crate) use approval::ApprovalMode;
+
+pub(crate) use driver::{PendingRun, RunPlan, RunTarget, start_run};
 pub(crate) use events::RunEvent;
 pub(crate) use id::RunId;
-pub(crate) use key::IdempotencyKey;
-pub(crate) use open::Choices;
+pub(crate) use idempotency::IdempotencyKey;
+pub(crate) use progress::RunSettings;
 pub(crate) use routes::*;
+pub(crate) use session_setup::SettingChoices;
 
-use course::{Course, Status};
-use key::OpenRequests;
+use idempotency::OpenRequests;
+use progress::{RunProgress, RunStatus};
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::{
@@ -37,112 +38,112 @@ use std::{
 };
 use tokio::sync::Notify;
 
-/// Runs that are remembered: a screen full, many times over. All others are in the log.
-const KNOWN_MAX: usize = 1000;
-/// Runs that are under way at a time: each has a connection to the hub.
+/// The number of cached runs. All others are read from the log.
+const CACHED_MAX: usize = 1000;
+/// The number of concurrent runs with a driver: each has a connection to the hub.
 const DRIVEN_MAX: usize = 512;
 
-/// A run that somebody has asked for since we started.
+/// A run that was started or requested since the daemon started.
 #[derive(Debug)]
-pub(crate) struct Run {
+pub(crate) struct TrackedRun {
     pub(crate) id: RunId,
-    course: Mutex<Course>,
-    /// Somebody here stays with it to its end.
-    driven: AtomicBool,
-    /// Tells whoever drives it to end it.
+    progress: Mutex<RunProgress>,
+    /// A driver in this process follows the run to its end.
+    has_driver: AtomicBool,
+    /// Tells the driver to cancel the run.
     pub(crate) stop: Arc<Notify>,
 }
 
-impl Run {
-    fn new(course: Course, id: RunId, driven: bool, stop: Arc<Notify>) -> Run {
-        Run { id, course: Mutex::new(course), driven: driven.into(), stop }
+impl TrackedRun {
+    fn new(progress: RunProgress, id: RunId, has_driver: bool, stop: Arc<Notify>) -> TrackedRun {
+        TrackedRun { id, progress: Mutex::new(progress), has_driver: has_driver.into(), stop }
     }
 
-    fn course(&self) -> MutexGuard<'_, Course> {
-        // A panic while it was held has been reported; the course is a value, and whole.
-        self.course.lock().unwrap_or_else(PoisonError::into_inner)
+    fn progress(&self) -> MutexGuard<'_, RunProgress> {
+        // The progress is a plain value, so it is consistent even after a panic.
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn is_driven(&self) -> bool {
-        self.driven.load(Ordering::SeqCst)
+    fn has_driver(&self) -> bool {
+        self.has_driver.load(Ordering::SeqCst)
     }
 
-    fn status(&self) -> Option<Status> {
-        self.course().status()
+    fn status(&self) -> Option<RunStatus> {
+        self.progress().status()
     }
 
-    /// The fact behind which its own begin.
-    fn before(&self) -> u64 {
-        self.course().first.saturating_sub(1)
+    /// The sequence number before its first event.
+    fn read_after(&self) -> u64 {
+        self.progress().first_seq.saturating_sub(1)
     }
 
-    /// The number of its prompt, while it waits.
-    fn waits(&self) -> Option<u64> {
-        self.course().waits()
+    /// The number of its prompt while it is queued.
+    fn queued_prompt(&self) -> Option<u64> {
+        self.progress().queued_prompt()
     }
 
-    /// What is known of it will not change, or changes by itself.
-    fn is_settled(&self) -> bool {
-        self.is_driven() || self.course().outcome().is_some()
+    /// Whether the cached state is final or kept current by a driver.
+    fn is_current(&self) -> bool {
+        self.has_driver() || self.progress().outcome().is_some()
     }
 }
 
-/// The runs we know of.
+/// The cached runs.
 #[derive(Debug, Default)]
-pub(crate) struct Runs {
-    known: Mutex<Known>,
+pub(crate) struct RunRegistry {
+    cache: Mutex<RunCache>,
     open_requests: OpenRequests,
 }
 
 #[derive(Debug, Default)]
-struct Known {
-    runs: BTreeMap<RunId, Arc<Run>>,
+struct RunCache {
+    runs: BTreeMap<RunId, Arc<TrackedRun>>,
     /// The oldest first.
     order: VecDeque<RunId>,
 }
 
-impl Runs {
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+impl RunRegistry {
+    fn cache(&self) -> MutexGuard<'_, RunCache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add(&self, run: &Arc<Run>) {
-        let mut known = self.known();
-        if known.runs.insert(run.id.clone(), run.clone()).is_none() {
-            known.order.push_back(run.id.clone());
+    fn add(&self, run: &Arc<TrackedRun>) {
+        let mut cache = self.cache();
+        if cache.runs.insert(run.id.clone(), run.clone()).is_none() {
+            cache.order.push_back(run.id.clone());
         }
-        // What is under way is never forgotten, and is bounded by itself.
-        let old = known.order.len().saturating_sub(KNOWN_MAX);
-        for _ in 0..old {
-            let Some(id) = known.order.pop_front() else { return };
-            if known.runs.get(&id).is_some_and(|it| it.is_driven()) {
-                known.order.push_back(id);
+        // A run with a driver is never evicted; their number is limited separately.
+        let excess = cache.order.len().saturating_sub(CACHED_MAX);
+        for _ in 0..excess {
+            let Some(id) = cache.order.pop_front() else { return };
+            if cache.runs.get(&id).is_some_and(|it| it.has_driver()) {
+                cache.order.push_back(id);
             } else {
-                known.runs.remove(&id);
+                cache.runs.remove(&id);
             }
         }
     }
 
-    fn get(&self, id: &RunId) -> Option<Arc<Run>> {
-        self.known().runs.get(id).cloned()
+    fn get(&self, id: &RunId) -> Option<Arc<TrackedRun>> {
+        self.cache().runs.get(id).cloned()
     }
 
-    /// Those we know of, the latest first.
-    fn all(&self) -> Vec<Arc<Run>> {
-        let known = self.known();
-        known.order.iter().rev().filter_map(|it| known.runs.get(it).cloned()).collect()
+    /// The cached runs, the latest first.
+    fn list(&self) -> Vec<Arc<TrackedRun>> {
+        let cache = self.cache();
+        cache.order.iter().rev().filter_map(|it| cache.runs.get(it).cloned()).collect()
     }
 
-    /// Whether one more may be under way.
-    fn has_room(&self) -> bool {
-        self.known().runs.values().filter(|it| it.is_driven()).count() < DRIVEN_MAX
+    /// Whether one more run may have a driver.
+    fn has_capacity(&self) -> bool {
+        self.cache().runs.values().filter(|it| it.has_driver()).count() < DRIVEN_MAX
     }
 
-    /// Its log is gone, and with it every run.
-    pub(crate) fn forget(&self, session: &str) {
-        let mut known = self.known();
-        known.runs.retain(|id, _| id.session() != session);
-        known.order.retain(|id| id.session() != session);
+    /// Removes the runs of a deleted session.
+    pub(crate) fn remove_session(&self, session: &str) {
+        let mut cache = self.cache();
+        cache.runs.retain(|id, _| id.session() != session);
+        cache.order.retain(|id| id.session() != session);
     }
 }
 
@@ -150,25 +151,25 @@ impl Runs {
 mod tests {
     use super::*;
 
-    fn run(driven: bool) -> Arc<Run> {
+    fn run(has_driver: bool) -> Arc<TrackedRun> {
         let id = RunId::new("s-abcdefghijkl");
-        Arc::new(Run::new(Course::new(id.clone()), id, driven, Arc::default()))
+        Arc::new(TrackedRun::new(RunProgress::new(id.clone()), id, has_driver, Arc::default()))
     }
 
     #[test]
-    fn old_runs_are_forgotten_and_what_is_under_way_is_not() {
-        let runs = Runs::default();
+    fn old_runs_are_evicted_unless_they_have_a_driver() {
+        let runs = RunRegistry::default();
         let busy = run(true);
         runs.add(&busy);
         let first = run(false);
         runs.add(&first);
-        for _ in 0..KNOWN_MAX {
+        for _ in 0..CACHED_MAX {
             runs.add(&run(false));
         }
         assert!(runs.get(&busy.id).is_some());
         assert!(runs.get(&first.id).is_none());
-        assert!(runs.all().len() <= KNOWN_MAX);
-        runs.forget("s-abcdefghijkl");
-        assert!(runs.all().is_empty());
+        assert!(runs.list().len() <= CACHED_MAX);
+        runs.remove_session("s-abcdefghijkl");
+        assert!(runs.list().is_empty());
     }
 }

@@ -1,19 +1,20 @@
-//! `/api/chat`, `/api/runs` and prompts for sessions.
+//! The routes `/api/chat` and `/api/runs`, and prompts for sessions.
 
 use super::{
-    Begun, IdempotencyKey, Run, Start, begin,
-    course::Status,
-    drive::end_run,
-    find::{find, of_session},
-    follow::{follow, tell_failure},
+    IdempotencyKey, PendingRun, RunSettings, TrackedRun,
+    driver::cancel_run as cancel_unfollowed,
+    find::{find_run, find_session_runs},
+    follow::{stream_run, write_failure},
+    progress::RunStatus,
+    start_run,
 };
 use crate::rest::{
-    Api,
-    body::{Body, LastEventId, Named, Params},
+    RestState,
     check::{PromptBody, RunBody},
-    error::{ApiError, Code, ErrorBody},
-    sessions::Done,
-    sse::{self, KEEP_ALIVE, Left, ServerEvent, Writer},
+    error::{ApiError, ErrorBody, ErrorCode},
+    extract::{JsonBody, LastEventId, PathParams, QueryParams},
+    sessions::DoneResponse,
+    streaming::{self, ChunkWriter, KEEP_ALIVE_INTERVAL, ReaderDisconnected, ServerEvent},
 };
 use axum::{
     Json,
@@ -26,48 +27,48 @@ use serde::{Deserialize, Serialize};
 use std::{pin::pin, sync::Arc};
 use utoipa::{IntoParams, ToSchema};
 
-/// Make a run and hear it to its end, as server-sent events
+/// Start a run and stream it to its end as server-sent events
 ///
-/// `start`, then `agent` for what the agent does (`stdout` if it prints bare text, `stderr` if it
-/// dies), `error` if it fails, and always `end`. Each has a number; a reader that was cut off goes
-/// on at `/api/runs/{runId}/events`. Who leaves does not end the run, unless it was made with
-/// `cancelOnDisconnect`. With an `Idempotency-Key` that was used for the same body, no run is made: the events are those
-/// of the first one, from its start.
+/// The events are `start`, then `agent` for agent events (`stdout` if the agent prints plain text, `stderr` if it
+/// exits), `error` if the run fails, and always `end`. Each event has a number; a disconnected client resumes at
+/// `/api/runs/{runId}/events`. The run continues without its client, unless it was started with `cancelOnDisconnect`.
+/// A repeated request with the same `Idempotency-Key` and body starts no run: its events are those of the first run.
 #[utoipa::path(
     post, path = "/api/chat", tag = "runs", request_body = RunBody,
-    params(("Idempotency-Key" = Option<String>, Header, description = "the same key and body make one run, also if they are sent again; kept for 24 hours", max_length = 255)),
+    params(("Idempotency-Key" = Option<String>, Header, description = "repeated requests with the same key and body start one run; kept for 24 hours", max_length = 255)),
     responses(
-        (status = 200, description = "the run's events; `RunEvent` is what each tells", body = ServerEvent, content_type = "text/event-stream"),
-        (status = 400, description = "what was sent does not fit", body = ErrorBody),
-        (status = 404, description = "there is no such session", body = ErrorBody),
+        (status = 200, description = "the events of the run; each is a `RunEvent`", body = ServerEvent, content_type = "text/event-stream"),
+        (status = 400, description = "the request is invalid", body = ErrorBody),
+        (status = 404, description = "the session does not exist", body = ErrorBody),
         (status = 409, description = "the first request with this key is still opening its session", body = ErrorBody),
-        (status = 413, description = "the body or a picture is too long", body = ErrorBody),
-        (status = 415, description = "the body is no JSON", body = ErrorBody),
-        (status = 422, description = "this key was used for another request", body = ErrorBody),
-        (status = 424, description = "the agent is not on this machine", body = ErrorBody),
-        (status = 429, description = "too many runs are under way", body = ErrorBody),
-        (status = 503, description = "the hub does not answer", body = ErrorBody),
+        (status = 413, description = "the body or an image is too large", body = ErrorBody),
+        (status = 415, description = "the body is not JSON", body = ErrorBody),
+        (status = 422, description = "the key was used for another request", body = ErrorBody),
+        (status = 424, description = "the agent is not installed", body = ErrorBody),
+        (status = 429, description = "too many concurrent runs", body = ErrorBody),
+        (status = 503, description = "the hub does not reply", body = ErrorBody),
     ),
 )]
 pub(crate) async fn chat(
-    State(api): State<Arc<Api>>,
+    State(state): State<Arc<RestState>>,
     IdempotencyKey(key): IdempotencyKey,
-    Body(body): Body<RunBody>,
+    JsonBody(body): JsonBody<RunBody>,
 ) -> Result<Response, ApiError> {
-    let stops = body.cancel_on_disconnect.unwrap_or(false);
-    let begun = begin(&api, body, key).await?;
-    let is_repeat = begun.is_repeat;
-    let (mut writer, chunks) = sse::channel();
+    let cancels_on_disconnect = body.cancel_on_disconnect.unwrap_or(false);
+    let pending = start_run(&state, body, key).await?;
+    let is_repeat = pending.is_repeat;
+    let (mut writer, chunks) = streaming::chunk_channel();
     tokio::spawn(async move {
-        let stop = begun.stop.clone();
-        if hear(&api, begun, &mut writer).await == Err(Left) && stops {
+        let stop = pending.stop.clone();
+        let result = stream_pending(&state, pending, &mut writer).await;
+        if result == Err(ReaderDisconnected) && cancels_on_disconnect {
             stop.notify_one();
         }
     });
-    Ok(mark_repeat(chunks.events(), is_repeat))
+    Ok(mark_repeat(chunks.into_event_response(), is_repeat))
 }
 
-/// Tells a client that its request made no run, because an earlier one had made it.
+/// Marks the response to a request that started no run, because an earlier one had started it.
 fn mark_repeat(mut response: Response, is_repeat: bool) -> Response {
     if is_repeat {
         response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
@@ -77,34 +78,40 @@ fn mark_repeat(mut response: Response, is_repeat: bool) -> Response {
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
-/// Opening a session takes an agent its time: a reader hears that we are there.
-async fn hear(api: &Api, begun: Begun, writer: &mut Writer) -> Result<(), Left> {
-    let mut begins = pin!(begun.run());
+/// Waits for a run and streams it. Opening a session may take long, so the stream is kept alive.
+async fn stream_pending(
+    state: &RestState,
+    pending: PendingRun,
+    writer: &mut ChunkWriter,
+) -> Result<(), ReaderDisconnected> {
+    let mut started = pin!(pending.wait());
     let run = loop {
         tokio::select! {
-            run = &mut begins => break run,
-            left = writer.left() => return Err(left),
-            () = tokio::time::sleep(KEEP_ALIVE) => writer.keep_alive().await?,
+            run = &mut started => break run,
+            disconnected = writer.wait_disconnected() => return Err(disconnected),
+            () = tokio::time::sleep(KEEP_ALIVE_INTERVAL) => writer.keep_alive().await?,
         }
     };
     let log = match &run {
-        Ok(run) => api.hub.log(&run.id.session(), run.before()).await.map_err(Into::into),
+        Ok(run) => {
+            state.hub.open_log(&run.id.session(), run.read_after()).await.map_err(Into::into)
+        }
         Err(error) => Err(error.clone()),
     };
     match (run, log) {
-        (Ok(run), Ok(log)) => follow(&run, log, 0, writer).await,
+        (Ok(run), Ok(log)) => stream_run(&run, log, 0, writer).await,
         (_, Err(error)) | (Err(error), _) => {
-            tell_failure(&error, 0, writer);
+            write_failure(&error, 0, writer);
             writer.flush().await
         }
     }
 }
 
-fn lost() -> ApiError {
-    ApiError::new(Code::InternalError, "the run was lost before it began")
+fn missing_prompt_error() -> ApiError {
+    ApiError::new(ErrorCode::InternalError, "the prompt of the run is not in the log")
 }
 
-/// A run that was made.
+/// A run that was started.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(example = json!({ "runId": "r-7f3abcdefghi-k2m4qa", "sessionId": "s-7f3abcdefghi" }))]
@@ -113,76 +120,81 @@ pub(crate) struct RunMade {
     session_id: String,
 }
 
-async fn make(api: &Arc<Api>, body: RunBody, key: Option<String>) -> Result<Response, ApiError> {
+async fn start_detached(
+    state: &Arc<RestState>,
+    body: RunBody,
+    key: Option<String>,
+) -> Result<Response, ApiError> {
     if body.cancel_on_disconnect == Some(true) {
-        let why = "`cancelOnDisconnect` is for /api/chat: here nobody stays connected";
+        let why =
+            "`cancelOnDisconnect` is only for /api/chat: here the client does not stay connected";
         return Err(ApiError::invalid(why));
     }
-    let begun = begin(api, body, key).await?;
-    let is_repeat = begun.is_repeat;
-    let run = begun.run().await?;
+    let pending = start_run(state, body, key).await?;
+    let is_repeat = pending.is_repeat;
+    let run = pending.wait().await?;
     let made = RunMade { run_id: run.id.to_string(), session_id: run.id.session() };
     Ok(mark_repeat((StatusCode::ACCEPTED, Json(made)).into_response(), is_repeat))
 }
 
-/// Make a run and leave it to itself
+/// Start a run in the background
 ///
-/// The answer comes when the prompt stands in the session's log. With an `Idempotency-Key` that was used for the same
-/// body, it is the answer to the first request.
+/// The response is sent when the prompt is in the log of the session. A repeated request with the same
+/// `Idempotency-Key` and body gets the response to the first request.
 #[utoipa::path(
     post, path = "/api/runs", tag = "runs", request_body = RunBody,
-    params(("Idempotency-Key" = Option<String>, Header, description = "the same key and body make one run, also if they are sent again; kept for 24 hours", max_length = 255)),
+    params(("Idempotency-Key" = Option<String>, Header, description = "repeated requests with the same key and body start one run; kept for 24 hours", max_length = 255)),
     responses(
         (status = 202, description = "the run", body = RunMade),
-        (status = 400, description = "what was sent does not fit", body = ErrorBody),
-        (status = 404, description = "there is no such session", body = ErrorBody),
+        (status = 400, description = "the request is invalid", body = ErrorBody),
+        (status = 404, description = "the session does not exist", body = ErrorBody),
         (status = 409, description = "the first request with this key is still opening its session", body = ErrorBody),
-        (status = 413, description = "the body or a picture is too long", body = ErrorBody),
-        (status = 415, description = "the body is no JSON", body = ErrorBody),
-        (status = 422, description = "this key was used for another request", body = ErrorBody),
+        (status = 413, description = "the body or an image is too large", body = ErrorBody),
+        (status = 415, description = "the body is not JSON", body = ErrorBody),
+        (status = 422, description = "the key was used for another request", body = ErrorBody),
         (status = 424, description = "the agent is not on this machine, or needs a login", body = ErrorBody),
-        (status = 429, description = "too many runs are under way", body = ErrorBody),
+        (status = 429, description = "too many concurrent runs", body = ErrorBody),
         (status = 502, description = "the agent failed", body = ErrorBody),
-        (status = 503, description = "the hub does not answer", body = ErrorBody),
+        (status = 503, description = "the hub does not reply", body = ErrorBody),
     ),
 )]
 pub(crate) async fn make_run(
-    State(api): State<Arc<Api>>,
+    State(state): State<Arc<RestState>>,
     IdempotencyKey(key): IdempotencyKey,
-    Body(body): Body<RunBody>,
+    JsonBody(body): JsonBody<RunBody>,
 ) -> Result<Response, ApiError> {
-    make(&api, body, key).await
+    start_detached(&state, body, key).await
 }
 
-/// Prompt a session: a run that goes on where it is
+/// Start a run in an existing session
 #[utoipa::path(
     post, path = "/api/sessions/{sessionId}/prompt", tag = "runs",
     params(
         ("sessionId" = String, Path, example = "s-7f3abcdefghi"),
-        ("Idempotency-Key" = Option<String>, Header, description = "the same key and body make one run, also if they are sent again; kept for 24 hours", max_length = 255),
+        ("Idempotency-Key" = Option<String>, Header, description = "repeated requests with the same key and body start one run; kept for 24 hours", max_length = 255),
     ),
     request_body = PromptBody,
     responses(
         (status = 202, description = "the run", body = RunMade),
-        (status = 400, description = "what was sent does not fit", body = ErrorBody),
-        (status = 404, description = "there is no such session", body = ErrorBody),
+        (status = 400, description = "the request is invalid", body = ErrorBody),
+        (status = 404, description = "the session does not exist", body = ErrorBody),
         (status = 409, description = "the first request with this key is still opening its session", body = ErrorBody),
-        (status = 413, description = "the body or a picture is too long", body = ErrorBody),
-        (status = 415, description = "the body is no JSON", body = ErrorBody),
-        (status = 422, description = "this key was used for another request", body = ErrorBody),
-        (status = 424, description = "the agent cannot be started", body = ErrorBody),
-        (status = 429, description = "too many prompts wait", body = ErrorBody),
+        (status = 413, description = "the body or an image is too large", body = ErrorBody),
+        (status = 415, description = "the body is not JSON", body = ErrorBody),
+        (status = 422, description = "the key was used for another request", body = ErrorBody),
+        (status = 424, description = "the agent failed to start", body = ErrorBody),
+        (status = 429, description = "too many queued prompts", body = ErrorBody),
         (status = 502, description = "the agent failed", body = ErrorBody),
-        (status = 503, description = "the hub does not answer", body = ErrorBody),
+        (status = 503, description = "the hub does not reply", body = ErrorBody),
     ),
 )]
 pub(crate) async fn prompt_session(
-    State(api): State<Arc<Api>>,
-    Named(id): Named<String>,
+    State(state): State<Arc<RestState>>,
+    PathParams(id): PathParams<String>,
     IdempotencyKey(key): IdempotencyKey,
-    Body(body): Body<PromptBody>,
+    JsonBody(body): JsonBody<PromptBody>,
 ) -> Result<Response, ApiError> {
-    make(&api, body.of_session(id), key).await
+    start_detached(&state, body.into_run_body(id), key).await
 }
 
 /// A run.
@@ -198,10 +210,10 @@ pub(crate) async fn prompt_session(
 pub(crate) struct RunShown {
     run_id: String,
     session_id: String,
-    status: Status,
+    status: RunStatus,
     #[serde(flatten)]
-    start: Start,
-    /// Its turn in the session.
+    settings: RunSettings,
+    /// The number of its turn in the session.
     turn: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stop_reason: Option<String>,
@@ -213,35 +225,35 @@ pub(crate) struct RunShown {
 }
 
 impl RunShown {
-    fn of(run: &Run) -> Option<RunShown> {
-        let course = run.course();
-        let outcome = course.outcome();
+    fn new(run: &TrackedRun) -> Option<RunShown> {
+        let progress = run.progress();
+        let outcome = progress.outcome();
         Some(RunShown {
             run_id: run.id.to_string(),
             session_id: run.id.session(),
-            status: course.status()?,
-            start: course.start.clone(),
-            turn: course.turn,
+            status: progress.status()?,
+            settings: progress.settings.clone(),
+            turn: progress.turn,
             stop_reason: outcome.and_then(|it| it.stop_reason.clone()),
             error: outcome.and_then(|it| it.error.clone()),
-            created_at: course.created_at.map(rfc3339),
-            started_at: course.started_at.map(rfc3339),
-            ended_at: course.ended_at.map(rfc3339),
+            created_at: progress.created_at.map(rfc3339),
+            started_at: progress.started_at.map(rfc3339),
+            ended_at: progress.ended_at.map(rfc3339),
         })
     }
 }
 
-/// Runs, the latest first.
+/// A list of runs, the latest first.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct RunList {
     runs: Vec<RunShown>,
 }
 
-/// Which runs.
+/// A filter by status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Which {
-    /// Those that are queued or running.
+pub(crate) enum StatusFilter {
+    /// Queued and running runs.
     Active,
     Queued,
     Running,
@@ -250,15 +262,15 @@ pub(crate) enum Which {
     Canceled,
 }
 
-impl Which {
-    fn is(self, status: Status) -> bool {
+impl StatusFilter {
+    fn includes(self, status: RunStatus) -> bool {
         match self {
-            Which::Active => matches!(status, Status::Queued | Status::Running),
-            Which::Queued => status == Status::Queued,
-            Which::Running => status == Status::Running,
-            Which::Succeeded => status == Status::Succeeded,
-            Which::Failed => status == Status::Failed,
-            Which::Canceled => status == Status::Canceled,
+            StatusFilter::Active => matches!(status, RunStatus::Queued | RunStatus::Running),
+            StatusFilter::Queued => status == RunStatus::Queued,
+            StatusFilter::Running => status == RunStatus::Running,
+            StatusFilter::Succeeded => status == RunStatus::Succeeded,
+            StatusFilter::Failed => status == RunStatus::Failed,
+            StatusFilter::Canceled => status == RunStatus::Canceled,
         }
     }
 }
@@ -267,118 +279,118 @@ impl Which {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct RunsQuery {
-    /// All runs of this session, however old.
+    /// All runs of this session, of any age.
     session_id: Option<String>,
     project_id: Option<String>,
     #[param(inline)]
-    status: Option<Which>,
+    status: Option<StatusFilter>,
 }
 
-/// The latest thousand runs since the daemon started, or all of a session
+/// List the latest thousand runs since the daemon started, or all runs of a session
 #[utoipa::path(
     get, path = "/api/runs", tag = "runs", params(RunsQuery),
     responses(
         (status = 200, description = "runs, the latest first", body = RunList),
-        (status = 400, description = "a query that is none", body = ErrorBody),
-        (status = 404, description = "there is no such session", body = ErrorBody),
-        (status = 503, description = "the hub does not answer", body = ErrorBody),
+        (status = 400, description = "the query is invalid", body = ErrorBody),
+        (status = 404, description = "the session does not exist", body = ErrorBody),
+        (status = 503, description = "the hub does not reply", body = ErrorBody),
     ),
 )]
 pub(crate) async fn list_runs(
-    State(api): State<Arc<Api>>,
-    Params(query): Params<RunsQuery>,
+    State(state): State<Arc<RestState>>,
+    QueryParams(query): QueryParams<RunsQuery>,
 ) -> Result<Json<RunList>, ApiError> {
     let runs = match &query.session_id {
-        Some(session) => of_session(&api, session).await?,
-        None => api.runs.all(),
+        Some(session) => find_session_runs(&state, session).await?,
+        None => state.runs.list(),
     };
-    let mut runs: Vec<RunShown> = runs.iter().filter_map(|it| RunShown::of(it)).collect();
-    runs.retain(|it| query.status.is_none_or(|which| which.is(it.status)));
-    runs.retain(|it| query.project_id.is_none() || it.start.project_id == query.project_id);
+    let mut runs: Vec<RunShown> = runs.iter().filter_map(|it| RunShown::new(it)).collect();
+    runs.retain(|it| query.status.is_none_or(|filter| filter.includes(it.status)));
+    runs.retain(|it| query.project_id.is_none() || it.settings.project_id == query.project_id);
     Ok(Json(RunList { runs }))
 }
 
-/// One run
+/// Get one run
 #[utoipa::path(
     get, path = "/api/runs/{runId}", tag = "runs",
     params(("runId" = String, Path, example = "r-7f3abcdefghi-k2m4qa")),
     responses(
         (status = 200, description = "the run", body = RunShown),
-        (status = 404, description = "there is no such run", body = ErrorBody),
-        (status = 503, description = "the hub does not answer", body = ErrorBody),
+        (status = 404, description = "the run does not exist", body = ErrorBody),
+        (status = 503, description = "the hub does not reply", body = ErrorBody),
     ),
 )]
 pub(crate) async fn show_run(
-    State(api): State<Arc<Api>>,
-    Named(id): Named<String>,
+    State(state): State<Arc<RestState>>,
+    PathParams(id): PathParams<String>,
 ) -> Result<Json<RunShown>, ApiError> {
-    let run = find(&api, &id).await?;
-    RunShown::of(&run).map(Json).ok_or_else(lost)
+    let run = find_run(&state, &id).await?;
+    RunShown::new(&run).map(Json).ok_or_else(missing_prompt_error)
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct AfterQuery {
-    /// Begin behind this event: the number of the last one that was read.
+    /// Start after this event: the number of the last received event.
     #[param(value_type = Option<u64>, example = 3)]
     after: Option<String>,
 }
 
-/// A run's events: those behind the last one that was read, and then as they come
+/// Stream the events of a run: those after the last received event, then new ones
 ///
-/// The numbers are the same for every reader and after every restart. Who has read all of them hears
-/// the last one again.
+/// The numbers are the same for every client and after every restart. A client that has received all events gets the
+/// last one again.
 #[utoipa::path(
     get, path = "/api/runs/{runId}/events", tag = "runs",
     params(
         ("runId" = String, Path, example = "r-7f3abcdefghi-k2m4qa"), AfterQuery,
-        ("Last-Event-ID" = Option<u64>, Header, description = "comes before `after`"),
+        ("Last-Event-ID" = Option<u64>, Header, description = "takes precedence over `after`"),
     ),
     responses(
-        (status = 200, description = "the run's events; `RunEvent` is what each tells", body = ServerEvent, content_type = "text/event-stream"),
-        (status = 400, description = "a query that is none", body = ErrorBody),
-        (status = 404, description = "there is no such run", body = ErrorBody),
-        (status = 503, description = "the hub does not answer", body = ErrorBody),
+        (status = 200, description = "the events of the run; each is a `RunEvent`", body = ServerEvent, content_type = "text/event-stream"),
+        (status = 400, description = "the query is invalid", body = ErrorBody),
+        (status = 404, description = "the run does not exist", body = ErrorBody),
+        (status = 503, description = "the hub does not reply", body = ErrorBody),
     ),
 )]
 pub(crate) async fn run_events(
-    State(api): State<Arc<Api>>,
-    Named(id): Named<String>,
-    Params(query): Params<AfterQuery>,
+    State(state): State<Arc<RestState>>,
+    PathParams(id): PathParams<String>,
+    QueryParams(query): QueryParams<AfterQuery>,
     last: LastEventId,
 ) -> Result<Response, ApiError> {
     let parse = |text: &str| {
-        let why = || format!("`{}` is no number of an event", text.escape_debug());
+        let why = || format!("`{}` is not an event number", text.escape_debug());
         text.parse().map_err(|_| ApiError::invalid(why()))
     };
-    let after = last.or(query.after.as_deref(), parse)?.unwrap_or(0);
-    let run = find(&api, &id).await?;
-    let log = api.hub.log(&run.id.session(), run.before()).await?;
-    let (mut writer, chunks) = sse::channel();
-    tokio::spawn(async move { follow(&run, log, after, &mut writer).await });
-    Ok(chunks.events())
+    let after = last.resolve_position(query.after.as_deref(), parse)?.unwrap_or(0);
+    let run = find_run(&state, &id).await?;
+    let log = state.hub.open_log(&run.id.session(), run.read_after()).await?;
+    let (mut writer, chunks) = streaming::chunk_channel();
+    tokio::spawn(async move { stream_run(&run, log, after, &mut writer).await });
+    Ok(chunks.into_event_response())
 }
 
-/// End a run: out of the queue, or off the agent; what else waits in the session goes on
+/// Cancel a run: withdraw its prompt or cancel its turn; other prompts of the session continue
 #[utoipa::path(
     post, path = "/api/runs/{runId}/cancel", tag = "runs",
     params(("runId" = String, Path, example = "r-7f3abcdefghi-k2m4qa")),
     responses(
-        (status = 200, description = "it ends, or has ended", body = Done),
-        (status = 404, description = "there is no such run", body = ErrorBody),
-        (status = 503, description = "the hub does not answer", body = ErrorBody),
+        (status = 200, description = "the run is being canceled, or has ended", body = DoneResponse),
+        (status = 404, description = "the run does not exist", body = ErrorBody),
+        (status = 503, description = "the hub does not reply", body = ErrorBody),
     ),
 )]
 pub(crate) async fn cancel_run(
-    State(api): State<Arc<Api>>,
-    Named(id): Named<String>,
-) -> Result<Json<Done>, ApiError> {
-    let run = find(&api, &id).await?;
-    if run.is_driven() {
+    State(state): State<Arc<RestState>>,
+    PathParams(id): PathParams<String>,
+) -> Result<Json<DoneResponse>, ApiError> {
+    let run = find_run(&state, &id).await?;
+    if run.has_driver() {
         run.stop.notify_one();
-    } else if run.status().is_some_and(|it| Which::Active.is(it)) {
-        end_run(&api, &run.id, run.waits()).await?;
+    } else if run.status().is_some_and(|it| StatusFilter::Active.includes(it)) {
+        cancel_unfollowed(&state, &run.id, run.queued_prompt()).await?;
     }
-    Ok(Json(Done { ok: true }))
+    Ok(Json(DoneResponse { ok: true }))
 }

@@ -1,32 +1,32 @@
-//! A session as it goes: every fact retold in the vocabulary the reader wants.
+//! Streams a session: its events in the view that the client wants.
 
 use crate::rest::{
-    Api,
-    body::{LastEventId, Named, Params},
+    RestState,
     error::{ApiError, ErrorBody},
-    hub::{Entry, Fact, Log, Trouble},
-    sse::{self, Left, ServerEvent, Writer},
-    stream,
+    extract::{LastEventId, PathParams, QueryParams},
+    hub_client::{EventLine, EventLog, HubClientError, LogEntry},
+    log_reader,
+    streaming::{self, ChunkWriter, ReaderDisconnected, ServerEvent},
 };
 use axum::{extract::State, response::Response};
 use jackfield_events::EventKind;
 use jackfield_protocol::acp::Method;
-use jackfield_views::{AgentEvent, AgentEvents, Envelope, Envelopes};
+use jackfield_views::{AgentEvent, AgentEventView, Envelope, EnvelopeView};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::{str::FromStr, sync::Arc};
 use utoipa::{IntoParams, ToSchema};
 
-/// How a session is told.
+/// The format of the events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum View {
-    /// ACP messages; what ACP has no words for is a `_jackfield/…` notification.
+    /// ACP messages; events without an ACP message are `_jackfield/…` notifications.
     Acp,
-    /// The same few words for whatever any agent does, as in a run.
+    /// Agent events, a small vocabulary for all agents, as in a run.
     #[default]
     Events,
-    /// Small messages with ids, for clients that keep them.
+    /// Small messages with ids, for clients that store them.
     Envelopes,
 }
 
@@ -34,15 +34,15 @@ pub(crate) enum View {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct EventsQuery {
-    /// The vocabulary [default: events].
+    /// The format of the events [default: events].
     #[param(inline)]
     view: Option<View>,
-    /// Begin behind this event: the id of the last one that was read.
+    /// Start after this event: the id of the last received event.
     #[param(example = "120")]
     after: Option<String>,
 }
 
-/// What one event of a session tells: its name, and its data read as JSON.
+/// An event of a session: its name, and its data as JSON.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(tag = "event", content = "data", rename_all = "lowercase")]
 pub(crate) enum SessionEvent {
@@ -50,160 +50,169 @@ pub(crate) enum SessionEvent {
     Agent(AgentEvent),
     /// In the view `envelopes`.
     Envelope(Envelope),
-    /// In the view `acp`; it needs no name.
+    /// In the view `acp`, without a name.
     Message(Value),
-    /// The last one: the session was deleted.
+    /// The last event: the session was deleted.
     Gone(Value),
 }
 
 impl SessionEvent {
-    fn tell(&self, id: Option<&str>, writer: &mut Writer) {
+    fn write_to(&self, id: Option<&str>, writer: &mut ChunkWriter) {
         match self {
-            SessionEvent::Agent(it) => writer.event(id, Some("agent"), it),
-            SessionEvent::Envelope(it) => writer.event(id, Some("envelope"), it),
-            SessionEvent::Message(it) => writer.event(id, None, it),
-            SessionEvent::Gone(it) => writer.event(id, Some("gone"), it),
+            SessionEvent::Agent(it) => writer.write_event(id, Some("agent"), it),
+            SessionEvent::Envelope(it) => writer.write_event(id, Some("envelope"), it),
+            SessionEvent::Message(it) => writer.write_event(id, None, it),
+            SessionEvent::Gone(it) => writer.write_event(id, Some("gone"), it),
         }
     }
 }
 
-/// How far a reader has come: the number of a fact, and of an item made of it if it made several.
+/// The position of a client: a sequence number, and the index of an item if the event has several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Place {
+struct EventPosition {
     seq: u64,
-    /// All items of the fact, unless a reader left in the middle.
+    /// `None` after all items of the event.
     item: Option<usize>,
 }
 
-impl Place {
-    /// The fact behind which the log is read.
-    fn after(self) -> u64 {
+impl EventPosition {
+    /// The sequence number after which the log is read.
+    fn read_after(self) -> u64 {
         if self.item.is_some() { self.seq.saturating_sub(1) } else { self.seq }
     }
 
-    /// Whether the reader has this item already.
-    fn has(self, seq: u64, item: usize) -> bool {
+    /// Whether the client has received this item.
+    fn includes(self, seq: u64, item: usize) -> bool {
         seq < self.seq || (seq == self.seq && self.item.is_none_or(|it| item <= it))
     }
 }
 
-impl FromStr for Place {
+impl FromStr for EventPosition {
     type Err = ApiError;
 
-    fn from_str(text: &str) -> Result<Place, ApiError> {
+    fn from_str(text: &str) -> Result<EventPosition, ApiError> {
         let number = |it: &str| it.parse().ok();
-        let place = match text.split_once('.') {
-            None => number(text).map(|seq| Place { seq, item: None }),
+        let position = match text.split_once('.') {
+            None => number(text).map(|seq| EventPosition { seq, item: None }),
             Some((seq, item)) => number(seq)
                 .zip(item.parse().ok())
-                .map(|(seq, item)| Place { seq, item: Some(item) }),
+                .map(|(seq, item)| EventPosition { seq, item: Some(item) }),
         };
-        let why = || format!("`{text}` is no id of an event: it is a number, or two with a dot");
-        place.ok_or_else(|| ApiError::invalid(why()))
+        let why = || {
+            format!(
+                "`{text}` is not an event id: expected a number, or two numbers separated by a dot"
+            )
+        };
+        position.ok_or_else(|| ApiError::invalid(why()))
     }
 }
 
-/// What was said in a session and what is being said, as server-sent events
+/// Stream the past and future events of a session as server-sent events
 #[utoipa::path(
     get, path = "/api/sessions/{sessionId}/events", tag = "sessions",
     params(
         ("sessionId" = String, Path, example = "s-7f3abcdefghi"), EventsQuery,
-        ("Last-Event-ID" = Option<String>, Header, description = "comes before `after`"),
+        ("Last-Event-ID" = Option<String>, Header, description = "takes precedence over `after`"),
     ),
     responses(
-        (status = 200, description = "events, without end; `SessionEvent` is what each tells", body = ServerEvent, content_type = "text/event-stream"),
-        (status = 400, description = "a query that is none", body = ErrorBody),
-        (status = 404, description = "there is no such session", body = ErrorBody),
-        (status = 503, description = "the hub does not answer", body = ErrorBody),
+        (status = 200, description = "an endless stream of events; each is a `SessionEvent`", body = ServerEvent, content_type = "text/event-stream"),
+        (status = 400, description = "the query is invalid", body = ErrorBody),
+        (status = 404, description = "the session does not exist", body = ErrorBody),
+        (status = 503, description = "the hub does not reply", body = ErrorBody),
     ),
 )]
 pub(crate) async fn session_events(
-    State(api): State<Arc<Api>>,
-    Named(id): Named<String>,
-    Params(query): Params<EventsQuery>,
+    State(state): State<Arc<RestState>>,
+    PathParams(id): PathParams<String>,
+    QueryParams(query): QueryParams<EventsQuery>,
     last: LastEventId,
 ) -> Result<Response, ApiError> {
-    let place: Place = last.or(query.after.as_deref(), str::parse)?.unwrap_or_default();
-    let retold = Retold::new(query.view.unwrap_or_default(), &id);
-    let after = if retold.remembers() { 0 } else { place.after() };
-    let log = api.hub.log(&id, after).await?;
-    let (writer, chunks) = sse::channel();
-    tokio::spawn(follow(log, retold, place, writer));
-    Ok(chunks.events())
+    let position: EventPosition =
+        last.resolve_position(query.after.as_deref(), str::parse)?.unwrap_or_default();
+    let renderer = EventRenderer::new(query.view.unwrap_or_default(), &id);
+    let after = if renderer.is_stateful() { 0 } else { position.read_after() };
+    let log = state.hub.open_log(&id, after).await?;
+    let (writer, chunks) = streaming::chunk_channel();
+    tokio::spawn(stream_events(log, renderer, position, writer));
+    Ok(chunks.into_event_response())
 }
 
-async fn follow(
-    mut log: Log,
-    mut retold: Retold,
-    place: Place,
-    mut writer: Writer,
-) -> Result<(), Left> {
+async fn stream_events(
+    mut log: EventLog,
+    mut renderer: EventRenderer,
+    position: EventPosition,
+    mut writer: ChunkWriter,
+) -> Result<(), ReaderDisconnected> {
     loop {
-        match stream::next(&mut log, &mut writer).await? {
-            Ok(Entry::Fact(fact)) => retold.tell(&fact, place, &mut writer),
-            Ok(Entry::Live) => {}
-            Err(trouble) => return end(&trouble, writer).await,
+        match log_reader::next_entry(&mut log, &mut writer).await? {
+            Ok(LogEntry::Event(event)) => renderer.write_event(&event, position, &mut writer),
+            Ok(LogEntry::Live) => {}
+            Err(error) => return end_stream(&error, writer).await,
         }
     }
 }
 
-/// The session was deleted, or the hub is gone: whoever comes again hears which.
-async fn end(trouble: &Trouble, mut writer: Writer) -> Result<(), Left> {
-    if trouble.name() == Some("session_not_found") {
-        SessionEvent::Gone(json!({})).tell(None, &mut writer);
+/// Ends a stream whose session was deleted, or whose hub is gone. A client that reconnects learns which.
+async fn end_stream(
+    error: &HubClientError,
+    mut writer: ChunkWriter,
+) -> Result<(), ReaderDisconnected> {
+    if error.code() == Some("session_not_found") {
+        SessionEvent::Gone(json!({})).write_to(None, &mut writer);
     }
     writer.flush().await
 }
 
-/// Facts in the reader's words.
-enum Retold {
+/// Renders events of the log in a view.
+enum EventRenderer {
     Acp,
-    Events(Box<AgentEvents>),
-    Envelopes(Box<Envelopes>),
+    Events(Box<AgentEventView>),
+    Envelopes(Box<EnvelopeView>),
 }
 
-impl Retold {
-    fn new(view: View, session: &str) -> Retold {
+impl EventRenderer {
+    fn new(view: View, session: &str) -> EventRenderer {
         match view {
-            View::Acp => Retold::Acp,
-            View::Events => Retold::Events(Box::default()),
-            View::Envelopes => Retold::Envelopes(Box::new(Envelopes::new(session))),
+            View::Acp => EventRenderer::Acp,
+            View::Events => EventRenderer::Events(Box::default()),
+            View::Envelopes => EventRenderer::Envelopes(Box::new(EnvelopeView::new(session))),
         }
     }
 
-    /// Whether what is told of a fact depends on those before it.
-    fn remembers(&self) -> bool {
-        !matches!(self, Retold::Acp)
+    /// Whether the output for an event depends on earlier events.
+    fn is_stateful(&self) -> bool {
+        !matches!(self, EventRenderer::Acp)
     }
 
-    fn tell(&mut self, fact: &Fact, place: Place, writer: &mut Writer) {
-        let told: Vec<SessionEvent> = match self {
-            // An event that nests deeper than a value may cannot be sent as a message.
-            Retold::Acp => message(fact).map(SessionEvent::Message).into_iter().collect(),
-            Retold::Events(fold) => {
-                let events = fact.event().map(|it| fold.fold(&it));
+    fn write_event(&mut self, line: &EventLine, position: EventPosition, writer: &mut ChunkWriter) {
+        let items: Vec<SessionEvent> = match self {
+            // An event that nests too deep to be parsed cannot be sent as a message.
+            EventRenderer::Acp => to_message(line).map(SessionEvent::Message).into_iter().collect(),
+            EventRenderer::Events(view) => {
+                let events = line.to_event().map(|it| view.fold_event(&it));
                 events.into_iter().flatten().map(SessionEvent::Agent).collect()
             }
-            Retold::Envelopes(fold) => {
-                let envelopes = fact.event().map(|it| fold.fold(&it));
+            EventRenderer::Envelopes(view) => {
+                let envelopes = line.to_event().map(|it| view.fold_event(&it));
                 envelopes.into_iter().flatten().map(SessionEvent::Envelope).collect()
             }
         };
-        let seq = fact.seq;
-        for (item, event) in told.iter().enumerate().filter(|(it, _)| !place.has(seq, *it)) {
-            let id = if self.remembers() { format!("{seq}.{item}") } else { seq.to_string() };
-            event.tell(Some(&id), writer);
+        let seq = line.seq;
+        for (item, event) in items.iter().enumerate().filter(|(it, _)| !position.includes(seq, *it))
+        {
+            let id = if self.is_stateful() { format!("{seq}.{item}") } else { seq.to_string() };
+            event.write_to(Some(&id), writer);
         }
     }
 }
 
-/// An event as the agent's message, or as the notification in which clients receive it.
-fn message(fact: &Fact) -> Option<Value> {
-    let mut params = fact.value()?;
-    match fact.kind().map(EventKind::notification_method) {
+/// The message of the agent, or the notification in which clients receive the event.
+fn to_message(line: &EventLine) -> Option<Value> {
+    let mut params = line.to_value()?;
+    match line.kind().map(EventKind::notification_method) {
         Some(None) => Some(params["frame"].take()),
         Some(Some(method)) => Some(notification(method, &params)),
-        // A kind of a newer daemon.
+        // An unknown kind of a newer daemon.
         None => Some(notification(Method::ControlSession, &params)),
     }
 }
@@ -217,22 +226,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reader_that_comes_again_gets_what_it_has_not_got() {
-        let place = |text: &str| text.parse::<Place>().unwrap();
-        let whole = place("7");
-        assert!(whole.has(7, 0) && whole.has(7, 5) && !whole.has(8, 0));
-        assert_eq!(whole.after(), 7);
-        let half = place("7.1");
-        assert!(half.has(6, 9) && half.has(7, 1) && !half.has(7, 2));
-        assert_eq!((half.after(), place("0.0").after()), (6, 0));
+    fn reconnecting_client_receives_only_new_items() {
+        let position = |text: &str| text.parse::<EventPosition>().unwrap();
+        let all_items = position("7");
+        assert!(all_items.includes(7, 0) && all_items.includes(7, 5) && !all_items.includes(8, 0));
+        assert_eq!(all_items.read_after(), 7);
+        let some_items = position("7.1");
+        assert!(
+            some_items.includes(6, 9) && some_items.includes(7, 1) && !some_items.includes(7, 2)
+        );
+        assert_eq!((some_items.read_after(), position("0.0").read_after()), (6, 0));
         for bad in ["", "x", "7.", ".1", "7.1.2", "-1", "7 "] {
-            assert!(bad.parse::<Place>().is_err(), "{bad}");
+            assert!(bad.parse::<EventPosition>().is_err(), "{bad}");
         }
     }
 
     #[test]
-    fn what_acp_has_no_words_for_is_a_notification_of_ours() {
-        let message = |fact: &Value| message(&Fact::of(fact)).unwrap();
+    fn event_without_an_acp_message_is_a_notification() {
+        let message = |event: &Value| to_message(&EventLine::from_json(event)).unwrap();
         let frame = json!({ "method": "session/update" });
         let said = json!({ "seq": 1, "at": 1, "is": "said", "frame": frame });
         assert_eq!(message(&said), json!({ "method": "session/update" }));

@@ -1,12 +1,12 @@
-//! A session as a file: the same that `jackfield sessions export` writes.
+//! Exports a session in the same format as `jackfield sessions export`.
 
-use super::row;
+use super::session::find_session;
 use crate::rest::{
-    Api,
-    body::{Flag, Named, Params},
+    RestState,
     error::{ApiError, ErrorBody},
-    hub::{Entry, Log},
-    sse::{self, Left, Writer},
+    extract::{PathParams, QueryFlag, QueryParams},
+    hub_client::{EventLog, LogEntry},
+    streaming::{self, ChunkWriter, ReaderDisconnected},
 };
 use axum::{
     extract::State,
@@ -14,7 +14,7 @@ use axum::{
     response::Response,
 };
 use jackfield_protocol::rfc3339;
-use jackfield_views::{Export, archive::Header};
+use jackfield_views::{ExportHeader, SessionExport};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::{sync::Arc, time::SystemTime};
@@ -24,44 +24,44 @@ use utoipa::IntoParams;
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ExportQuery {
-    /// `1`: everything, byte for byte, secrets included.
-    #[param(value_type = Option<Flag>, inline)]
-    raw: Flag,
+    /// `1`: export everything unchanged, including secrets.
+    #[param(value_type = Option<QueryFlag>, inline)]
+    raw: QueryFlag,
 }
 
-/// A session and its whole log, one JSON object a line, without secrets unless you want them
+/// Export a session with its log, one JSON object per line, without secrets by default
 ///
-/// `jackfield sessions import` reads it. The last line has a sum: an answer that was cut has none.
+/// `jackfield sessions import` reads the export. The last line has a checksum; a truncated response has none.
 #[utoipa::path(
     get, path = "/api/sessions/{sessionId}/export", tag = "sessions",
     params(("sessionId" = String, Path, example = "s-7f3abcdefghi"), ExportQuery),
     responses(
-        (status = 200, description = "the archive", body = String, content_type = "application/x-ndjson"),
-        (status = 400, description = "a query that is none", body = ErrorBody),
-        (status = 404, description = "there is no such session", body = ErrorBody),
-        (status = 503, description = "the hub does not answer", body = ErrorBody),
+        (status = 200, description = "the export", body = String, content_type = "application/x-ndjson"),
+        (status = 400, description = "the query is invalid", body = ErrorBody),
+        (status = 404, description = "the session does not exist", body = ErrorBody),
+        (status = 503, description = "the hub does not reply", body = ErrorBody),
     ),
 )]
 pub(crate) async fn export_session(
-    State(api): State<Arc<Api>>,
-    Named(id): Named<String>,
-    Params(query): Params<ExportQuery>,
+    State(state): State<Arc<RestState>>,
+    PathParams(id): PathParams<String>,
+    QueryParams(query): QueryParams<ExportQuery>,
 ) -> Result<Response, ApiError> {
-    let session = row::one(&api.hub, &id).await?;
-    let log = api.hub.log(&id, 0).await?;
+    let session = find_session(&state.hub, &id).await?;
+    let log = state.hub.open_log(&id, 0).await?;
     let more = json!({
         "agent": session.agent, "cwd": session.cwd, "title": session.title,
         "openedAt": session.opened_at, "jackfieldVersion": env!("CARGO_PKG_VERSION"),
     });
-    let header = Header {
+    let header = ExportHeader {
         session_id: session.session_id,
         redacted: !query.raw.is_set(),
         exported_at: now(),
         more: if let Value::Object(more) = more { more } else { Map::new() },
     };
-    let (writer, chunks) = sse::channel();
-    tokio::spawn(write(header, log, writer));
-    let mut response = chunks.lines();
+    let (writer, chunks) = streaming::chunk_channel();
+    tokio::spawn(write_export(header, log, writer));
+    let mut response = chunks.into_ndjson_response();
     let file = format!("attachment; filename=\"{id}.ndjson\"");
     if let Ok(file) = HeaderValue::from_str(&file) {
         response.headers_mut().insert(header::CONTENT_DISPOSITION, file);
@@ -69,23 +69,31 @@ pub(crate) async fn export_session(
     Ok(response)
 }
 
-/// A log that cannot be read to its end has no last line, by which everyone sees it.
-async fn write(header: Header, mut log: Log, mut writer: Writer) -> Result<(), Left> {
-    let (mut export, first) = Export::new(&header);
-    writer.line(&first);
+/// Writes the export. If the log cannot be read to its end, the footer is missing, which marks the export as
+/// truncated.
+async fn write_export(
+    header: ExportHeader,
+    mut log: EventLog,
+    mut writer: ChunkWriter,
+) -> Result<(), ReaderDisconnected> {
+    let (mut export, first) = SessionExport::start(&header);
+    writer.write_line(&first);
     loop {
-        match log.next().await {
-            Ok(Entry::Fact(fact)) => {
-                export.event(&fact.text()).iter().for_each(|it| writer.line(it));
+        match log.next_entry().await {
+            Ok(LogEntry::Event(event)) => {
+                export
+                    .add_event(&event.to_journal_text())
+                    .iter()
+                    .for_each(|it| writer.write_line(it));
                 if writer.is_full() {
                     writer.flush().await?;
                 }
             }
-            Ok(Entry::Live) => break,
-            Err(_) => return Err(Left),
+            Ok(LogEntry::Live) => break,
+            Err(_) => return Err(ReaderDisconnected),
         }
     }
-    export.finish().iter().for_each(|it| writer.line(it));
+    export.finish().iter().for_each(|it| writer.write_line(it));
     writer.flush().await
 }
 

@@ -1,11 +1,11 @@
-//! `/api/sessions`: every session of the daemon, whoever opened it.
+//! The routes `/api/sessions`: all sessions of the daemon.
 
 mod events;
 mod export;
 mod routes;
-mod row;
+mod session;
 
 pub(crate) use events::*;
 pub(crate) use export::*;
 pub(crate) use routes::*;
-pub(crate) use row::{Row, one};
+pub(crate) use session::{SessionRow, find_session};

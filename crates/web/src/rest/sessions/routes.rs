@@ -1,29 +1,30 @@
-//! Listing, showing, forking, closing and removing sessions.
+//! Lists, shows, forks, closes and deletes sessions.
 
-use super::row::{self, Row};
+use super::session::{SessionRow, find_session, list_all};
 use crate::rest::{
-    Api,
-    body::{Body, Flag, Named, Params},
+    RestState,
     error::{ApiError, ErrorBody},
+    extract::{JsonBody, PathParams, QueryFlag, QueryParams},
+    hub_client::EventLine,
 };
 use axum::{Json, extract::State, http::StatusCode};
 use jackfield_protocol::acp::Method;
-use jackfield_views::Usage;
+use jackfield_views::SessionUsage;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::{cmp::Reverse, fmt, sync::Arc};
 use utoipa::{IntoParams, ToSchema};
 
-/// So many sessions a page has, unless somebody wants fewer or more.
-const PAGE: usize = 100;
-const PAGE_MAX: usize = 1000;
+/// The default number of sessions per page.
+const PAGE_SIZE_DEFAULT: usize = 100;
+const PAGE_SIZE_MAX: usize = 1000;
 
 /// A page of sessions.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SessionList {
-    sessions: Vec<Row>,
-    /// Given back as `cursor`, it gets the next page; absent on the last one.
+    sessions: Vec<SessionRow>,
+    /// The `cursor` of the next page; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
 }
@@ -32,49 +33,53 @@ pub(crate) struct SessionList {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct SessionsQuery {
-    /// So many at most [default: 100].
+    /// The maximum number of sessions [default: 100].
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
-    /// `nextCursor` of the page before.
+    /// The `nextCursor` of the previous page.
     cursor: Option<String>,
 }
 
-/// All sessions, the latest first
+/// List all sessions, the latest first
 ///
-/// A session that is used while the pages are read comes on the last ones; if it had been listed before, it comes once
-/// more.
+/// A session that changes while the pages are read is listed on the last pages, possibly for the second time.
 #[utoipa::path(
     get, path = "/api/sessions", tag = "sessions", params(SessionsQuery),
     responses(
         (status = 200, description = "a page of sessions", body = SessionList),
-        (status = 400, description = "a query that is none", body = ErrorBody),
-        (status = 503, description = "the hub does not answer", body = ErrorBody),
+        (status = 400, description = "the query is invalid", body = ErrorBody),
+        (status = 503, description = "the hub does not reply", body = ErrorBody),
     ),
 )]
 pub(crate) async fn list_sessions(
-    State(api): State<Arc<Api>>,
-    Params(query): Params<SessionsQuery>,
+    State(state): State<Arc<RestState>>,
+    QueryParams(query): QueryParams<SessionsQuery>,
 ) -> Result<Json<SessionList>, ApiError> {
-    let limit = query.limit.unwrap_or(PAGE);
-    if !(1..=PAGE_MAX).contains(&limit) {
-        return Err(ApiError::invalid(format!("`limit` must be from 1 to {PAGE_MAX}")));
+    let limit = query.limit.unwrap_or(PAGE_SIZE_DEFAULT);
+    if !(1..=PAGE_SIZE_MAX).contains(&limit) {
+        return Err(ApiError::invalid(format!("`limit` must be from 1 to {PAGE_SIZE_MAX}")));
     }
-    let wrong = || ApiError::invalid("`cursor` is none of ours: leave it out to start over");
+    let invalid = || ApiError::invalid("`cursor` is invalid: omit it to start over");
     let cursor =
-        query.cursor.as_deref().map(|it| ListCursor::parse(it).ok_or_else(wrong)).transpose()?;
-    let sessions = row::all(&api.hub).await?;
-    Ok(Json(page(sessions, cursor.as_ref(), limit)))
+        query.cursor.as_deref().map(|it| ListCursor::parse(it).ok_or_else(invalid)).transpose()?;
+    let sessions = list_all(&state.hub).await?;
+    Ok(Json(build_page(sessions, cursor.as_ref(), limit)))
 }
 
-/// Those that were used since the first page come behind all others, so that none is missed.
-fn page(mut sessions: Vec<Row>, cursor: Option<&ListCursor>, limit: usize) -> SessionList {
+/// Builds a page. Sessions that changed since the first page come last, so that none is missed.
+fn build_page(
+    mut sessions: Vec<SessionRow>,
+    cursor: Option<&ListCursor>,
+    limit: usize,
+) -> SessionList {
     let latest = || sessions.iter().map(|it| &it.updated_at).max().cloned().unwrap_or_default();
     let listed_at = cursor.map_or_else(latest, |it| it.listed_at.clone());
-    sessions.retain(|it| cursor.is_none_or(|cursor| cursor.after < ListPlace::of(it, &listed_at)));
-    sessions.sort_by_cached_key(|it| ListPlace::of(it, &listed_at));
-    let more = limit < sessions.len();
+    sessions
+        .retain(|it| cursor.is_none_or(|cursor| cursor.after < ListPosition::new(it, &listed_at)));
+    sessions.sort_by_cached_key(|it| ListPosition::new(it, &listed_at));
+    let has_more = limit < sessions.len();
     sessions.truncate(limit);
-    let last = sessions.last().filter(|_| more).map(|it| ListPlace::of(it, &listed_at));
+    let last = sessions.last().filter(|_| has_more).map(|it| ListPosition::new(it, &listed_at));
     let next_cursor = last.map(|after| ListCursor { listed_at, after }.to_string());
     SessionList { sessions, next_cursor }
 }
@@ -83,36 +88,36 @@ fn page(mut sessions: Vec<Row>, cursor: Option<&ListCursor>, limit: usize) -> Se
 struct ListCursor {
     /// The latest change of any session when the first page was made.
     listed_at: String,
-    /// The last session of the page before.
-    after: ListPlace,
+    /// The last session of the previous page.
+    after: ListPosition,
 }
 
-/// A session's place in the list.
+/// The position of a session in the list.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum ListPlace {
-    /// The latest first, then by name.
+enum ListPosition {
+    /// The latest first, then by id.
     Unchanged(Reverse<String>, String),
-    /// Used since the first page: by name.
+    /// Changed since the first page: by id.
     Changed(String),
 }
 
-impl ListPlace {
-    fn of(row: &Row, listed_at: &str) -> ListPlace {
+impl ListPosition {
+    fn new(row: &SessionRow, listed_at: &str) -> ListPosition {
         let id = row.session_id.clone();
         if listed_at < &*row.updated_at {
-            ListPlace::Changed(id)
+            ListPosition::Changed(id)
         } else {
-            ListPlace::Unchanged(Reverse(row.updated_at.clone()), id)
+            ListPosition::Unchanged(Reverse(row.updated_at.clone()), id)
         }
     }
 }
 
 impl ListCursor {
     fn parse(text: &str) -> Option<ListCursor> {
-        let (listed_at, place) = text.split_once('~')?;
-        let after = match place.split_once('~')? {
-            ("", id) => ListPlace::Changed(id.to_owned()),
-            (at, id) => ListPlace::Unchanged(Reverse(at.to_owned()), id.to_owned()),
+        let (listed_at, position) = text.split_once('~')?;
+        let after = match position.split_once('~')? {
+            ("", id) => ListPosition::Changed(id.to_owned()),
+            (at, id) => ListPosition::Unchanged(Reverse(at.to_owned()), id.to_owned()),
         };
         Some(ListCursor { listed_at: listed_at.to_owned(), after })
     }
@@ -121,18 +126,18 @@ impl ListCursor {
 impl fmt::Display for ListCursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.after {
-            ListPlace::Unchanged(at, id) => write!(f, "{}~{}~{id}", self.listed_at, at.0),
-            ListPlace::Changed(id) => write!(f, "{}~~{id}", self.listed_at),
+            ListPosition::Unchanged(at, id) => write!(f, "{}~{}~{id}", self.listed_at, at.0),
+            ListPosition::Changed(id) => write!(f, "{}~~{id}", self.listed_at),
         }
     }
 }
 
-/// One session, and what its turns have used if that was asked for.
+/// One session, with its usage on request.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SessionShown {
     #[serde(flatten)]
-    session: Row,
-    /// Tokens, time and cost of each turn, and their sum.
+    session: SessionRow,
+    /// Tokens, time and cost of each turn, and their total.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     usage: Option<Value>,
@@ -142,92 +147,92 @@ pub(crate) struct SessionShown {
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ShowQuery {
-    /// `1`: with what its turns have used; the whole log is read for it.
-    #[param(value_type = Option<Flag>, inline)]
-    usage: Flag,
+    /// `1`: include the usage of its turns, which requires reading the whole log.
+    #[param(value_type = Option<QueryFlag>, inline)]
+    usage: QueryFlag,
 }
 
-/// One session
+/// Get one session
 #[utoipa::path(
     get, path = "/api/sessions/{sessionId}", tag = "sessions",
     params(("sessionId" = String, Path, example = "s-7f3abcdefghi"), ShowQuery),
     responses(
         (status = 200, description = "the session", body = SessionShown),
-        (status = 400, description = "a query that is none", body = ErrorBody),
-        (status = 404, description = "there is no such session", body = ErrorBody),
-        (status = 503, description = "the hub does not answer", body = ErrorBody),
+        (status = 400, description = "the query is invalid", body = ErrorBody),
+        (status = 404, description = "the session does not exist", body = ErrorBody),
+        (status = 503, description = "the hub does not reply", body = ErrorBody),
     ),
 )]
 pub(crate) async fn show_session(
-    State(api): State<Arc<Api>>,
-    Named(id): Named<String>,
-    Params(query): Params<ShowQuery>,
+    State(state): State<Arc<RestState>>,
+    PathParams(id): PathParams<String>,
+    QueryParams(query): QueryParams<ShowQuery>,
 ) -> Result<Json<SessionShown>, ApiError> {
-    let session = row::one(&api.hub, &id).await?;
-    let usage = if query.usage.is_set() { Some(usage(&api, &id).await?) } else { None };
+    let session = find_session(&state.hub, &id).await?;
+    let usage = if query.usage.is_set() { Some(read_usage(&state, &id).await?) } else { None };
     Ok(Json(SessionShown { session, usage }))
 }
 
-async fn usage(api: &Api, id: &str) -> Result<Value, ApiError> {
-    let mut usage = Usage::default();
-    // Events about usage are flat; one that nests too deep to be read is not about it.
-    let fold = |fact: crate::rest::hub::Fact| fact.event().iter().for_each(|it| usage.fold(it));
-    api.hub.log(id, 0).await?.read(fold).await?;
-    let mut told = serde_json::to_value(&usage).unwrap_or_default();
-    told["sum"] = serde_json::to_value(usage.sum()).unwrap_or_default();
-    Ok(told)
+async fn read_usage(state: &RestState, id: &str) -> Result<Value, ApiError> {
+    let mut usage = SessionUsage::default();
+    // Events with usage are flat: an event that nests too deep to be parsed has none.
+    let fold = |line: EventLine| line.to_event().iter().for_each(|it| usage.fold_event(it));
+    state.hub.open_log(id, 0).await?.read_existing(fold).await?;
+    let mut json = serde_json::to_value(&usage).unwrap_or_default();
+    json["sum"] = serde_json::to_value(usage.total()).unwrap_or_default();
+    Ok(json)
 }
 
-/// It is done.
+/// The response of an operation without a result.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(example = json!({ "ok": true }))]
-pub(crate) struct Done {
+#[schema(as = Done, example = json!({ "ok": true }))]
+pub(crate) struct DoneResponse {
     pub(crate) ok: bool,
 }
 
-/// End what the session does and its agent; its log stays, and a prompt wakes it
+/// Close a session: cancel its work and stop its agent; a later prompt restores it
 #[utoipa::path(
     post, path = "/api/sessions/{sessionId}/close", tag = "sessions",
     params(("sessionId" = String, Path, example = "s-7f3abcdefghi")),
     responses(
-        (status = 200, description = "it is closed", body = Done),
-        (status = 404, description = "there is no such session", body = ErrorBody),
-        (status = 503, description = "the hub does not answer", body = ErrorBody),
+        (status = 200, description = "the session is closed", body = DoneResponse),
+        (status = 404, description = "the session does not exist", body = ErrorBody),
+        (status = 503, description = "the hub does not reply", body = ErrorBody),
     ),
 )]
 pub(crate) async fn close_session(
-    State(api): State<Arc<Api>>,
-    Named(id): Named<String>,
-) -> Result<Json<Done>, ApiError> {
-    api.hub.call(Method::SessionClose.name(), &json!({ "sessionId": id })).await?;
-    Ok(Json(Done { ok: true }))
+    State(state): State<Arc<RestState>>,
+    PathParams(id): PathParams<String>,
+) -> Result<Json<DoneResponse>, ApiError> {
+    state.hub.call(Method::SessionClose.name(), &json!({ "sessionId": id })).await?;
+    Ok(Json(DoneResponse { ok: true }))
 }
 
-/// Remove a session with its log, for good
+/// Delete a session with its log, permanently
 #[utoipa::path(
     delete, path = "/api/sessions/{sessionId}", tag = "sessions",
     params(("sessionId" = String, Path, example = "s-7f3abcdefghi")),
     responses(
-        (status = 200, description = "it is gone", body = Done),
-        (status = 404, description = "there is no such session", body = ErrorBody),
-        (status = 503, description = "the hub does not answer", body = ErrorBody),
+        (status = 200, description = "the session is deleted", body = DoneResponse),
+        (status = 404, description = "the session does not exist", body = ErrorBody),
+        (status = 503, description = "the hub does not reply", body = ErrorBody),
     ),
 )]
 pub(crate) async fn delete_session(
-    State(api): State<Arc<Api>>,
-    Named(id): Named<String>,
-) -> Result<Json<Done>, ApiError> {
-    api.hub.call(Method::SessionDelete.name(), &json!({ "sessionId": id })).await?;
-    api.runs.forget(&id);
-    Ok(Json(Done { ok: true }))
+    State(state): State<Arc<RestState>>,
+    PathParams(id): PathParams<String>,
+) -> Result<Json<DoneResponse>, ApiError> {
+    state.hub.call(Method::SessionDelete.name(), &json!({ "sessionId": id })).await?;
+    state.runs.remove_session(&id);
+    Ok(Json(DoneResponse { ok: true }))
 }
 
-/// Where a fork branches off.
+/// Where the fork branches off.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schema(example = json!({ "at": 120 }))]
 pub(crate) struct ForkBody {
-    /// The event after which it goes its own way [default: the last].
+    /// The last event that the fork shares with the session [default: the last].
     #[schema(minimum = 1)]
     at: Option<u64>,
 }
@@ -235,46 +240,46 @@ pub(crate) struct ForkBody {
 /// The new session.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[schema(example = json!({ "sessionId": "s-91cabcdefghi" }))]
-pub(crate) struct Forked {
+#[schema(as = Forked, example = json!({ "sessionId": "s-91cabcdefghi" }))]
+pub(crate) struct ForkedSession {
     session_id: String,
 }
 
-/// Make a session that branches off this one: the same past, a future of its own
+/// Fork a session: create a session with a copy of its log
 #[utoipa::path(
     post, path = "/api/sessions/{sessionId}/fork", tag = "sessions",
     params(("sessionId" = String, Path, example = "s-7f3abcdefghi")),
     request_body = ForkBody,
     responses(
-        (status = 201, description = "the new session", body = Forked),
-        (status = 400, description = "it has no such event", body = ErrorBody),
-        (status = 404, description = "there is no such session", body = ErrorBody),
-        (status = 413, description = "the body is too long", body = ErrorBody),
-        (status = 415, description = "the body is no JSON", body = ErrorBody),
-        (status = 503, description = "the hub does not answer", body = ErrorBody),
+        (status = 201, description = "the new session", body = ForkedSession),
+        (status = 400, description = "the session has no such event", body = ErrorBody),
+        (status = 404, description = "the session does not exist", body = ErrorBody),
+        (status = 413, description = "the body is too large", body = ErrorBody),
+        (status = 415, description = "the body is not JSON", body = ErrorBody),
+        (status = 503, description = "the hub does not reply", body = ErrorBody),
     ),
 )]
 pub(crate) async fn fork_session(
-    State(api): State<Arc<Api>>,
-    Named(id): Named<String>,
-    Body(body): Body<ForkBody>,
-) -> Result<(StatusCode, Json<Forked>), ApiError> {
-    let session = row::one(&api.hub, &id).await?;
+    State(state): State<Arc<RestState>>,
+    PathParams(id): PathParams<String>,
+    JsonBody(body): JsonBody<ForkBody>,
+) -> Result<(StatusCode, Json<ForkedSession>), ApiError> {
+    let session = find_session(&state.hub, &id).await?;
     let mut params = json!({ "sessionId": id, "cwd": session.cwd });
     if let Some(at) = body.at {
         params["_meta"] = json!({ "jackfield": { "seq": at } });
     }
-    // Whoever forks hears the fork: not on the connection that everyone shares.
-    let answer = api.hub.talk().await?.call(Method::SessionFork.name(), &params).await?;
-    let session_id = answer["sessionId"].as_str().unwrap_or_default().to_owned();
-    Ok((StatusCode::CREATED, Json(Forked { session_id })))
+    // The hub attaches the connection to the fork, so the shared connection cannot be used.
+    let response = state.hub.connect().await?.call(Method::SessionFork.name(), &params).await?;
+    let session_id = response["sessionId"].as_str().unwrap_or_default().to_owned();
+    Ok((StatusCode::CREATED, Json(ForkedSession { session_id })))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn rows(updated: &[(&str, u32)]) -> Vec<Row> {
+    fn rows(updated: &[(&str, u32)]) -> Vec<SessionRow> {
         let row = |(id, at): &(&str, u32)| json!({ "sessionId": id, "updatedAt": format!("{at}") });
         updated.iter().map(|it| serde_json::from_value(row(it)).unwrap()).collect()
     }
@@ -284,15 +289,15 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_is_used_between_two_pages_is_listed_behind_the_others() {
-        let first = page(rows(&[("s-1", 1), ("s-2", 2), ("s-3", 3), ("s-4", 4)]), None, 2);
+    fn session_that_changes_between_pages_is_listed_last() {
+        let first = build_page(rows(&[("s-1", 1), ("s-2", 2), ("s-3", 3), ("s-4", 4)]), None, 2);
         assert_eq!(names(&first), ["s-4", "s-3"]);
         let cursor = ListCursor::parse(&first.next_cursor.unwrap()).unwrap();
-        let used = [("s-1", 5), ("s-2", 2), ("s-3", 3), ("s-4", 6), ("s-5", 7)];
-        let second = page(rows(&used), Some(&cursor), 2);
+        let changed = [("s-1", 5), ("s-2", 2), ("s-3", 3), ("s-4", 6), ("s-5", 7)];
+        let second = build_page(rows(&changed), Some(&cursor), 2);
         assert_eq!(names(&second), ["s-2", "s-1"]);
         let cursor = ListCursor::parse(&second.next_cursor.unwrap()).unwrap();
-        let third = page(rows(&used), Some(&cursor), 2);
+        let third = build_page(rows(&changed), Some(&cursor), 2);
         assert_eq!(names(&third), ["s-4", "s-5"]);
         assert_eq!(third.next_cursor, None);
     }

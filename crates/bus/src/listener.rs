@@ -1,0 +1,89 @@
+//! Accepts clients on stdio, a Unix socket or TCP, with or without TLS.
+
+use crate::serve::ServeError;
+use jackfield_protocol::chain;
+use jackfield_transport::TlsCertificate;
+use jackfield_transport::{
+    Authenticator, BearerToken, ClientListener, ClientStream, EndpointAddress,
+};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use tokio::sync::mpsc;
+
+/// How clients reach the bus.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BusTransport {
+    /// One client, on stdin and stdout.
+    Stdio,
+    Unix(PathBuf),
+    Tcp(SocketAddr),
+}
+
+/// A client that connected.
+#[derive(Debug)]
+pub(crate) struct AcceptedClient {
+    pub(crate) stream: ClientStream,
+    /// The client showed no token: it may be a browser that a web page sent here.
+    pub(crate) is_unauthenticated: bool,
+}
+
+/// The listening socket, or stdio.
+#[derive(Debug)]
+pub(crate) struct BusListener {
+    listener: ClientListener,
+    is_unauthenticated: bool,
+}
+
+impl BusListener {
+    /// On loopback TCP the token is checked if there is one; on other addresses a token and TLS are
+    /// required.
+    pub(crate) fn open(
+        transport: &BusTransport,
+        token: Option<&BearerToken>,
+        certificate: Option<&TlsCertificate>,
+    ) -> Result<BusListener, ServeError> {
+        let address = match transport {
+            BusTransport::Stdio => EndpointAddress::Stdio,
+            BusTransport::Unix(path) => EndpointAddress::Unix(path.clone()),
+            BusTransport::Tcp(at) => EndpointAddress::Tcp(*at),
+        };
+        let bound = match (transport, certificate, token) {
+            (BusTransport::Tcp(at), Some(certificate), Some(token)) => {
+                ClientListener::bind_tls(*at, certificate, &Authenticator::from(token))
+            }
+            (BusTransport::Tcp(at), Some(_), None) => {
+                return Err(ServeError::NeedsToken { address: *at });
+            }
+            (BusTransport::Tcp(at), None, _) if !at.ip().to_canonical().is_loopback() => {
+                return Err(ServeError::NotLoopback { address: *at });
+            }
+            (BusTransport::Tcp(_), None, Some(token)) => {
+                ClientListener::bind(&address, Some(&Authenticator::from(token)))
+            }
+            _ => ClientListener::bind_open(&address),
+        };
+        let listener = bound.map_err(|source| ServeError::Listen { address, source })?;
+        let is_unauthenticated = matches!(transport, BusTransport::Tcp(_)) && token.is_none();
+        Ok(BusListener { listener, is_unauthenticated })
+    }
+
+    pub(crate) fn address(&self) -> &EndpointAddress {
+        self.listener.address()
+    }
+
+    /// Accepts clients until the loop has ended.
+    pub(crate) async fn accept_clients(mut self, clients: mpsc::Sender<AcceptedClient>) {
+        loop {
+            match self.listener.accept().await {
+                Ok(stream) => {
+                    let client =
+                        AcceptedClient { stream, is_unauthenticated: self.is_unauthenticated };
+                    if clients.send(client).await.is_err() {
+                        return;
+                    }
+                }
+                Err(error) => tracing::warn!(error = chain(&error), "failed to accept a client"),
+            }
+        }
+    }
+}

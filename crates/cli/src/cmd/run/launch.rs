@@ -1,0 +1,136 @@
+//! The agent of a session, its directory, and how long it may take to start.
+
+use crate::{
+    app::CommandContext,
+    env,
+    hub::{
+        AgentChoice, ClientProtocol, EndpointAddress, HubConnection, ResponseWait, TimeLimit,
+        WaitLimit, initialize, working_directory,
+    },
+    report::CommandError,
+};
+use clap::Args;
+use jackfield_protocol::acp::Method;
+use serde_json::{Value, json};
+use std::{ffi::OsString, path::PathBuf};
+
+#[derive(Debug, Args)]
+pub(in crate::cmd) struct AgentLaunchArgs {
+    /// The name of an agent; `jackfield agents` lists them
+    #[arg(short, long, env = env::AGENT, hide_env_values = true)]
+    agent: Option<String>,
+
+    /// The working directory of the agent [default: the current one]
+    #[arg(long, env = env::CWD, hide_env_values = true, value_name = "DIR")]
+    cwd: Option<PathBuf>,
+
+    /// How many seconds the agent may take to start, and then to open a session
+    #[arg(long, env = env::START_TIMEOUT, hide_env_values = true, value_name = "SECS", default_value_t = 60)]
+    start_timeout: u64,
+
+    /// Open the session even if policy rules deny something and the agent never asks for permission
+    #[arg(long, env = env::UNENFORCED, hide_env_values = true, value_parser = env::flag_parser())]
+    unenforced: bool,
+
+    /// The command of an agent; it gets your environment
+    #[arg(last = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+impl AgentLaunchArgs {
+    pub(in crate::cmd) fn has_command(&self) -> bool {
+        !self.command.is_empty()
+    }
+
+    /// The chosen agent. For a local daemon, checks that the program exists.
+    pub(in crate::cmd) fn choose_agent(
+        &self,
+        context: &CommandContext,
+    ) -> Result<AgentChoice, CommandError> {
+        let choice = AgentChoice::new(self.agent.clone(), &self.command)?;
+        if !matches!(context.daemon.address(), EndpointAddress::Tcp(_)) {
+            choice.check_program()?;
+        }
+        Ok(choice)
+    }
+
+    /// Resolves the flags; `time_limit` is the caller's limit for the whole command.
+    pub(in crate::cmd) fn resolve(
+        &self,
+        context: &CommandContext,
+        time_limit: Option<TimeLimit>,
+    ) -> Result<AgentLaunch, CommandError> {
+        let cwd = working_directory(self.cwd.as_deref())?;
+        let (choice, start_seconds) = (self.choose_agent(context)?, self.start_timeout);
+        Ok(AgentLaunch { choice, cwd, start_seconds, time_limit, unenforced: self.unenforced })
+    }
+}
+
+/// An agent to start, with its directory and time limits.
+pub(in crate::cmd) struct AgentLaunch {
+    pub(in crate::cmd) choice: AgentChoice,
+    pub(in crate::cmd) cwd: PathBuf,
+    start_seconds: u64,
+    time_limit: Option<TimeLimit>,
+    unenforced: bool,
+}
+
+impl AgentLaunch {
+    /// Starts the agent and returns its response to `initialize`; null if the hub answered, because it chooses the agent
+    /// later.
+    pub(in crate::cmd) fn start_agent(
+        &self,
+        conn: &mut HubConnection,
+        client: &str,
+        protocol: ClientProtocol,
+    ) -> Result<Value, CommandError> {
+        self.choice.send_to_hub(conn, &self.cwd)?;
+        if self.unenforced {
+            let wait = ResponseWait {
+                waited_for: "the daemon to accept `--unenforced`",
+                limit: WaitLimit::Hub,
+            };
+            conn.call_method(Method::ControlConnect.name(), &json!({ "unenforced": true }), wait)?;
+        }
+        let waited_for = format!("{} to start", self.choice.display_name());
+        let result = initialize(
+            conn,
+            client,
+            protocol,
+            ResponseWait { waited_for: &waited_for, limit: self.start_limit() },
+        )?;
+        Ok(if self.choice == AgentChoice::Configured { Value::Null } else { result })
+    }
+
+    /// Opens a session and returns the result of `session/new`.
+    pub(in crate::cmd) fn open_session(
+        &self,
+        conn: &mut HubConnection,
+        additional_directories: &[PathBuf],
+    ) -> Result<Value, CommandError> {
+        let waited_for = format!("{} to open a session", self.choice.display_name());
+        let mut params = json!({ "cwd": self.cwd, "mcpServers": [] });
+        if !additional_directories.is_empty() {
+            params["additionalDirectories"] = json!(additional_directories);
+        }
+        let opened = conn.call_method(
+            Method::SessionNew.name(),
+            &params,
+            ResponseWait { waited_for: &waited_for, limit: self.start_limit() },
+        )?;
+        if let Some(why) = opened["_meta"]["jackfield"]["unheard"].as_str() {
+            let consequence = "`--approve`, `--on-ask` and policy rules have no effect";
+            conn.print_warning(&format!("{why}; {consequence}"));
+        }
+        Ok(opened)
+    }
+
+    /// The limit for one step of the start: `--start-timeout`, or the rest of `--timeout` if that is shorter.
+    pub(in crate::cmd) fn start_limit(&self) -> WaitLimit {
+        let start = TimeLimit::after(self.start_seconds);
+        match self.time_limit {
+            Some(limit) if limit.at < start.at => WaitLimit::Caller(Some(limit)),
+            _ => WaitLimit::AgentStart(start),
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The session that receives the prompts: a new one, or an existing one.
+
+use super::{RunCommand, launch::AgentLaunch};
+use crate::{
+    hub::{
+        AgentChoice, HubConnection, ResponseWait, SessionRow, WaitLimit, find_session,
+        initialize_client, list_sessions,
+    },
+    report::CommandError,
+};
+use jackfield_protocol::acp::Method;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+/// The session that receives the prompts.
+pub(super) struct TargetSession {
+    pub(super) session: String,
+    pub(super) agent: String,
+    pub(super) cwd: PathBuf,
+    /// This command started the session's agent, and closes the session afterwards if no other client uses it.
+    pub(super) close_after_use: bool,
+    /// The agent's response to `initialize`; null if the hub answered it.
+    pub(super) initialize_result: Value,
+    /// The result of `session/new` or `session/resume` with the settings of the session; null if not needed.
+    pub(super) setup: Value,
+}
+
+impl TargetSession {
+    /// Closes the session unless another client uses it; the journal keeps its events. The hub checks that, because
+    /// clients can attach between a check of this command and its request.
+    pub(super) fn close(&self, conn: &mut HubConnection) {
+        conn.stop_printing_frames();
+        let wait = ResponseWait { waited_for: "the session to close", limit: WaitLimit::Hub };
+        let meta = json!({ "jackfield": { "ifUnused": true } });
+        let params = json!({ "sessionId": self.session, "_meta": meta });
+        // The outcome of the turn is more important; `ps` shows a session that stays open.
+        let _closed = conn.call_method(Method::SessionClose.name(), &params, wait);
+    }
+}
+
+impl RunCommand {
+    /// Starts the agent and opens a session.
+    pub(super) fn open_session(
+        &self,
+        conn: &mut HubConnection,
+        launch: &AgentLaunch,
+    ) -> Result<TargetSession, CommandError> {
+        let agent = launch.choice.display_name().to_owned();
+        let initialize_result = launch.start_agent(conn, "run", self.client_protocol())?;
+        if !initialize_result.is_null() {
+            self.settings.check_capabilities(&agent, &initialize_result)?;
+        }
+        let setup = launch.open_session(conn, &self.settings.directories()?)?;
+        let session = setup["sessionId"].as_str().unwrap_or_default().to_owned();
+        Ok(TargetSession {
+            session,
+            agent,
+            cwd: launch.cwd.clone(),
+            close_after_use: true,
+            initialize_result,
+            setup,
+        })
+    }
+
+    /// Finds an existing session. If its agent has to be restarted, it gets the caller's environment.
+    pub(super) fn continue_session(
+        &self,
+        conn: &mut HubConnection,
+        named: &str,
+        launch: &AgentLaunch,
+    ) -> Result<TargetSession, CommandError> {
+        initialize_client(conn, "run", self.client_protocol())?;
+        let row = find_session(&list_sessions(conn)?, named)?;
+        match &launch.choice {
+            AgentChoice::Configured => prepare_agent_restart(conn, &row)?,
+            choice => {
+                choice.send_to_hub(conn, &launch.cwd)?;
+            }
+        }
+        let close_after_use = !row.is_live();
+        let (initialize_result, setup) = (Value::Null, Value::Null);
+        let SessionRow { session_id: session, agent, cwd, .. } = row;
+        let mut target = TargetSession {
+            session,
+            agent,
+            cwd: cwd.into(),
+            close_after_use,
+            initialize_result,
+            setup,
+        };
+        self.load_setup(conn, &mut target)?;
+        Ok(target)
+    }
+}
+
+/// Tells the hub how to restart the session's agent if necessary: as configured, or else with the command of the session
+/// and the caller's environment.
+pub(in crate::cmd) fn prepare_agent_restart(
+    conn: &mut HubConnection,
+    row: &SessionRow,
+) -> Result<(), CommandError> {
+    if !conn.is_operator() {
+        // Only the operator may choose the command: the hub restarts the agent as it was started.
+        return Ok(());
+    }
+    let cwd = Path::new(&row.cwd);
+    let configured = match AgentChoice::Named(row.agent.clone()).send_to_hub(conn, cwd) {
+        Err(CommandError::Response(response)) if response.error_name() == "no_agent" => false,
+        sent => sent?,
+    };
+    // An agent of the catalog was opened by its name, or by a command.
+    if !configured && !row.argv.is_empty() {
+        let (name, argv) = (row.agent.clone(), row.argv.clone());
+        AgentChoice::Command { name, argv }.send_to_hub(conn, cwd)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,194 @@
+//! Lists the sessions of the hub and finds one by id, prefix or title.
+
+use super::{HubConnection, ResponseWait, WaitLimit, storage_warning};
+use crate::{
+    out::{parse_rfc3339, to_one_line},
+    report::CommandError,
+};
+use jackfield_protocol::acp::Method;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// One session in the response to `_jackfield/sessions`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SessionRow {
+    pub(crate) session_id: String,
+    #[serde(default)]
+    pub(crate) agent: String,
+    #[serde(default)]
+    pub(crate) argv: Vec<String>,
+    #[serde(default)]
+    pub(crate) cwd: String,
+    pub(crate) title: Option<String>,
+    #[serde(default)]
+    pub(crate) state: String,
+    #[serde(default)]
+    pub(crate) turns: u64,
+    #[serde(default)]
+    pub(crate) queued: u64,
+    #[serde(default)]
+    pub(crate) asks: u64,
+    #[serde(default)]
+    pub(crate) clients: u64,
+    pub(crate) pid: Option<u64>,
+    #[serde(default)]
+    pub(crate) events: u64,
+    #[serde(default)]
+    pub(crate) opened_at: String,
+    #[serde(default)]
+    pub(crate) updated_at: String,
+    #[serde(default)]
+    pub(crate) agent_session: String,
+    /// Why the policy cannot be enforced, if it cannot.
+    pub(crate) unheard: Option<String>,
+    /// Agents that were tried before this one, each with the reason why it is not used.
+    #[serde(default)]
+    pub(crate) fallback: Vec<FallbackReason>,
+    /// What the session waits for, in a sentence.
+    pub(crate) doing: Option<String>,
+    /// The unchanged JSON, for `--format json`.
+    #[serde(skip)]
+    pub(crate) raw: Value,
+}
+
+/// An agent that could not be used, and why.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct FallbackReason {
+    pub(crate) agent: String,
+    pub(crate) why: String,
+}
+
+impl SessionRow {
+    /// Why another agent than the requested one is used, if so.
+    pub(crate) fn describe_fallback(&self) -> Option<String> {
+        let describe =
+            |it: &FallbackReason| format!("{} replaces {}: {}", self.agent, it.agent, it.why);
+        self.fallback.first().map(describe)
+    }
+
+    /// Whether the session has an agent process.
+    pub(crate) fn is_live(&self) -> bool {
+        !matches!(self.state.as_str(), "asleep" | "closed")
+    }
+
+    /// The time of the last event in milliseconds since the epoch.
+    pub(crate) fn updated_at_ms(&self) -> u64 {
+        parse_rfc3339(&self.updated_at).unwrap_or(0)
+    }
+
+    /// One line for a list of candidates.
+    fn summary_line(&self) -> String {
+        let title = self.title.as_deref().unwrap_or_default();
+        let line = format!("{}  {}  {}  {title}", self.session_id, self.agent, self.state);
+        to_one_line(&line, 100)
+    }
+}
+
+/// All sessions, the most recently updated first.
+pub(crate) fn list_sessions(conn: &mut HubConnection) -> Result<Vec<SessionRow>, CommandError> {
+    let wait = ResponseWait { waited_for: "the list of sessions", limit: WaitLimit::Hub };
+    let mut result = conn.call_method(Method::ControlSessions.name(), &json!({}), wait)?;
+    if let Some(warning) = storage_warning(&result["storage"]) {
+        conn.print_warning(&warning);
+    }
+    let rows = result.get_mut("sessions").map_or(Value::Null, Value::take);
+    let rows = rows.as_array().cloned().unwrap_or_default().into_iter();
+    let mut rows: Vec<SessionRow> = rows
+        .filter_map(|raw| {
+            Some(SessionRow { raw: raw.clone(), ..serde_json::from_value(raw).ok()? })
+        })
+        .collect();
+    rows.sort_by(|a, b| {
+        (b.updated_at_ms(), &a.session_id).cmp(&(a.updated_at_ms(), &b.session_id))
+    });
+    Ok(rows)
+}
+
+/// Finds a session by its id, by a unique prefix of the id (tenant and `s-` may be left out), or by its title.
+pub(crate) fn find_session(rows: &[SessionRow], named: &str) -> Result<SessionRow, CommandError> {
+    if let Some(row) = rows.iter().find(|it| it.session_id == named) {
+        return Ok(row.clone());
+    }
+    let has_prefix = |it: &&SessionRow| {
+        let id = it.session_id.as_str();
+        let without_tenant = id.rsplit_once('.').map_or(id, |(_, rest)| rest);
+        let bare = without_tenant.strip_prefix("s-").unwrap_or(without_tenant);
+        [id, without_tenant, bare].into_iter().any(|it| it.starts_with(named))
+    };
+    let mut matches: Vec<&SessionRow> = rows.iter().filter(has_prefix).collect();
+    if named.is_empty() || matches.is_empty() {
+        matches = rows.iter().filter(|it| it.title.as_deref() == Some(named)).collect();
+    }
+    let named = named.to_owned();
+    match matches[..] {
+        [row] => Ok(row.clone()),
+        [] => {
+            let known =
+                rows.iter().filter(|it| it.is_live()).map(SessionRow::summary_line).collect();
+            Err(CommandError::NoSession { named, known })
+        }
+        _ => {
+            let known = matches.into_iter().map(SessionRow::summary_line).collect();
+            Err(CommandError::AmbiguousSession { named, known })
+        }
+    }
+}
+
+/// How many characters make every id in `rows` unique, and at least as many as look like an id.
+pub(crate) fn unique_prefix_length(rows: &[SessionRow]) -> usize {
+    const CHARS_MIN: usize = "s-7f3".len();
+    let mut ids: Vec<&str> = rows.iter().map(|it| it.session_id.as_str()).collect();
+    ids.sort_unstable();
+    let distinct_length = |pair: &[&str]| {
+        pair[0].chars().zip(pair[1].chars()).take_while(|(a, b)| a == b).count() + 1
+    };
+    let length_min = |id: &&str| id.find('.').map_or(0, |dot| dot + 1) + CHARS_MIN;
+    let length_min = ids.iter().map(length_min).max().unwrap_or(CHARS_MIN);
+    ids.windows(2).map(distinct_length).max().unwrap_or(0).max(length_min)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows() -> Vec<SessionRow> {
+        let row = |id: &str, title: &str| -> SessionRow {
+            let raw = json!({ "sessionId": id, "title": title, "state": "idle" });
+            serde_json::from_value(raw).unwrap()
+        };
+        vec![row("s-abcd", "one"), row("s-abef", "two"), row("s-zz", "two")]
+    }
+
+    fn find_in_rows(named: &str) -> String {
+        match find_session(&rows(), named) {
+            Ok(row) => row.session_id,
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn session_is_found_by_id_prefix_or_title() {
+        assert_eq!(find_in_rows("s-abcd"), "s-abcd");
+        assert_eq!(find_in_rows("s-abe"), "s-abef");
+        assert_eq!(find_in_rows("z"), "s-zz");
+        assert_eq!(find_in_rows("one"), "s-abcd");
+    }
+
+    #[test]
+    fn no_match_and_several_matches_are_errors() {
+        assert_eq!(find_in_rows("s-q"), "no session matches `s-q`");
+        assert_eq!(find_in_rows("s-ab"), "`s-ab` matches 2 sessions");
+        assert_eq!(find_in_rows("two"), "`two` matches 2 sessions");
+        assert_eq!(find_in_rows(""), "no session matches ``");
+    }
+
+    #[test]
+    fn ids_are_shortened_to_a_unique_prefix() {
+        assert_eq!(unique_prefix_length(&rows()), 5);
+        let mut rows = rows();
+        rows[1].session_id = "s-abcdef".into();
+        assert_eq!(unique_prefix_length(&rows), 7);
+        assert_eq!(unique_prefix_length(&[]), 5);
+    }
+}

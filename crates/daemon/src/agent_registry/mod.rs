@@ -1,0 +1,317 @@
+//! Which agents can be started by name, and how. Decided at each start, on the machine as it is
+//! then.
+
+use crate::{
+    config::{AgentSettings, Settings},
+    environment,
+    paths::Paths,
+};
+use jackfield_agents::{
+    find::{ChosenVariant, PROGRAM_DIRS, ProgramLocations, ProgramOrigin, choose_variant},
+    probe::describe_missing,
+};
+use jackfield_catalog::{AgentSpec, Catalog, LaunchOptions};
+use jackfield_events::AgentName;
+use jackfield_hub::{AgentPool, Launch};
+use std::{
+    collections::BTreeMap,
+    fs,
+    num::NonZeroUsize,
+    path::{Path, PathBuf},
+    sync::LazyLock,
+    thread,
+    time::SystemTime,
+};
+
+/// The folder beside `config.toml`.
+pub(crate) const AGENTS_FOLDER: &str = "agents";
+/// The subcommand that makes the program an adapter.
+const ADAPT_COMMAND: &str = "adapt";
+/// A longer file is not an agent file.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// Parsed on first use.
+static BUILTIN: LazyLock<Catalog> = LazyLock::new(Catalog::builtin);
+
+/// Parses the built-in agents in parallel to the other steps of a start.
+pub(crate) fn preload_builtin() {
+    // If no thread can be started, they are parsed on first use.
+    let _reading =
+        thread::Builder::new().name("agent-registry".into()).spawn(|| LazyLock::force(&BUILTIN));
+}
+
+/// Configured agents, the user's agent files and the built-in agents, in this order.
+pub(crate) struct AgentRegistry {
+    settings: Settings,
+    paths: Paths,
+    /// The program of the daemon, which is also the adapter.
+    program: PathBuf,
+    catalog: Catalog,
+    file_versions: Vec<AgentFileVersion>,
+}
+
+/// Identifies a version of a file, to detect changes.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct AgentFileVersion {
+    path: PathBuf,
+    modified: Option<SystemTime>,
+    bytes: u64,
+}
+
+/// A command and its whole environment.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ResolvedLaunch {
+    pub(crate) argv: Vec<String>,
+    pub(crate) env: Vec<(String, String)>,
+    /// The program never asks for permission.
+    pub(crate) never_asks: bool,
+}
+
+/// All agents: the built-in ones, and the user's files on top.
+pub fn load_catalog(paths: &Paths) -> Catalog {
+    let file_versions = scan_folder(&paths.config.join(AGENTS_FOLDER));
+    read_catalog(&file_versions)
+}
+
+/// Whether a file of this folder or a built-in agent has this name.
+pub(crate) fn has_agent(folder: &Path, name: &str) -> bool {
+    let catalog = read_catalog(&scan_folder(folder));
+    catalog.get(name).is_some() || find_file_error(&catalog, name).is_some()
+}
+
+impl AgentRegistry {
+    pub(crate) fn new(settings: Settings, paths: Paths, program: PathBuf) -> AgentRegistry {
+        let file_versions = scan_folder(&paths.config.join(AGENTS_FOLDER));
+        let catalog = read_catalog(&file_versions);
+        AgentRegistry { settings, paths, program, catalog, file_versions }
+    }
+
+    pub(crate) fn config_file(&self) -> PathBuf {
+        self.paths.config_file()
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    pub(crate) fn settings_mut(&mut self) -> &mut Settings {
+        &mut self.settings
+    }
+
+    pub(crate) fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// The agents, if the files have changed. Cheap if they have not.
+    pub(crate) fn refresh(&mut self) -> Option<BTreeMap<AgentName, Launch>> {
+        let file_versions = scan_folder(&self.paths.config.join(AGENTS_FOLDER));
+        if file_versions == self.file_versions {
+            return None;
+        }
+        self.catalog = read_catalog(&file_versions);
+        self.file_versions = file_versions;
+        for error in self.catalog.errors() {
+            tracing::warn!(%error, "invalid agent file");
+        }
+        Some(self.list_launches())
+    }
+
+    /// The agents as the hub needs them: the name, and a command if one is configured.
+    pub(crate) fn list_launches(&self) -> BTreeMap<AgentName, Launch> {
+        let specs = self.catalog.iter().map(|it| (it.id.as_str(), Vec::new()));
+        let invalid = self.catalog.errors().iter().filter_map(|it| stem(&it.file));
+        let invalid = invalid.map(|it| (it, Vec::new()));
+        let command = |it: &AgentSettings| it.command.clone().unwrap_or_default();
+        let configured = self.settings.agents.iter().map(|(name, it)| (name.as_str(), command(it)));
+        let all = specs.chain(invalid).chain(configured).map(|(name, argv)| {
+            let name = AgentName::from(name);
+            (name.clone(), Launch { name, argv, cwd: PathBuf::new(), env: None })
+        });
+        all.collect()
+    }
+
+    /// The agents that could be started now. No process is started to find out.
+    pub(crate) fn list_startable(&self, process_env: &[(String, String)]) -> Vec<String> {
+        let launches = self.list_launches().into_values();
+        let startable =
+            launches.filter(|it| self.resolve_launch(it, process_env.iter().cloned()).is_ok());
+        startable.map(|it| it.name.to_string()).collect()
+    }
+
+    /// The process pools of agents: from the settings, else from the specs.
+    pub(crate) fn pools(&self) -> BTreeMap<AgentName, AgentPool> {
+        let pool_of_spec = |it: &AgentSpec| {
+            let sessions_per_process = it.sessions_per_process.map_or(1, NonZeroUsize::get);
+            let pool = AgentPool { sessions_per_process, ..AgentPool::default() };
+            (it.id.as_str().into(), pool)
+        };
+        let mut pools: BTreeMap<AgentName, AgentPool> =
+            self.catalog.iter().map(pool_of_spec).collect();
+        for (name, mut pool) in self.settings.pools() {
+            let spec_value = pools.get(&name).map(|it| it.sessions_per_process);
+            if self.settings.agents[&*name].sessions_per_process.is_none() {
+                pool.sessions_per_process = spec_value.unwrap_or(1);
+            }
+            pools.insert(name, pool);
+        }
+        pools
+    }
+
+    /// How an agent is started now, or why it cannot be. `process_env` is the daemon's environment;
+    /// what a client sent takes precedence.
+    pub(crate) fn resolve_launch(
+        &self,
+        launch: &Launch,
+        process_env: impl Iterator<Item = (String, String)>,
+    ) -> Result<ResolvedLaunch, String> {
+        let settings = self.settings.agents.get(&*launch.name);
+        let is_configured = settings.and_then(|it| it.command.as_ref()) == Some(&launch.argv);
+        let client_env = launch.env.as_ref().map_or(&[][..], |it| &it.0);
+        if !launch.argv.is_empty() && !is_configured && launch.env.is_some() {
+            // The command of a client gets the environment of the client.
+            let (argv, env) = (launch.argv.clone(), client_env.to_vec());
+            return Ok(ResolvedLaunch { argv, env, never_asks: false });
+        }
+        let mut env: BTreeMap<String, String> = process_env.collect();
+        env.extend(client_env.iter().cloned());
+        if launch.argv.is_empty() {
+            return self.resolve_by_name(launch, settings, &env);
+        }
+        // A configured command gets what its settings grant. Any other command was sent by a client
+        // that is not connected now; its environment follows the agent's spec.
+        let spec = self.catalog.get(&launch.name).filter(|_| !is_configured);
+        let env = environment::compose_agent_env(env.into_iter(), spec.map(|it| &it.env), settings);
+        Ok(ResolvedLaunch { argv: launch.argv.clone(), env, never_asks: false })
+    }
+
+    fn resolve_by_name(
+        &self,
+        launch: &Launch,
+        settings: Option<&AgentSettings>,
+        env: &BTreeMap<String, String>,
+    ) -> Result<ResolvedLaunch, String> {
+        let name = &*launch.name;
+        if let Some(error) = find_file_error(&self.catalog, name) {
+            return Err(format_refusal(&error.to_string(), "correct or remove the file"));
+        }
+        let Some(spec) = self.catalog.get(name) else {
+            // A session can outlive the file of its agent.
+            let unknown_agent = format!("the catalog has no agent `{name}`");
+            let (what, fix) = match settings {
+                None => (unknown_agent, "put its file back into the folder `agents`"),
+                Some(_) => (
+                    format!("[agents.{name}] in config.toml has no `command`, and {unknown_agent}"),
+                    "add a command, or correct the name: `jackfield agents` lists all",
+                ),
+            };
+            return Err(format_refusal(&what, fix));
+        };
+        // Variables of the settings count for the search, too: one can name the program.
+        let settings_env = settings.into_iter().flat_map(|it| it.env.clone());
+        let locations = ProgramLocations::new(env.clone().into_iter().chain(settings_env));
+        let chosen = choose_variant(spec, &locations).map_err(|missing| {
+            let description = describe_missing(spec, &missing);
+            format_refusal(&description.message, &description.fix)
+        })?;
+        let mut composed =
+            environment::compose_agent_env(env.clone().into_iter(), Some(&spec.env), settings);
+        for (name, value) in &chosen.variant.ask_env {
+            if !composed.iter().any(|(it, _)| it == name) {
+                set_variable(&mut composed, name, value.clone());
+            }
+        }
+        if chosen.found.origin != ProgramOrigin::Path {
+            set_variable(&mut composed, "PATH", locations.extended_path());
+        }
+        let argv = if chosen.variant.is_native_acp() {
+            if chosen.found.path == self.program {
+                self.set_adapter_env(spec, &locations, &mut composed);
+            }
+            native_argv(&chosen, &launch.cwd)?
+        } else {
+            self.set_adapter_env(spec, &locations, &mut composed);
+            vec![path_text(&self.program), ADAPT_COMMAND.to_owned(), name.to_owned()]
+        };
+        Ok(ResolvedLaunch { argv, env: composed, never_asks: !chosen.variant.can_ask() })
+    }
+
+    /// An adapter reads the same files and finds the same program as the daemon; the chat agent
+    /// stores its sessions beside the daemon's.
+    fn set_adapter_env(
+        &self,
+        spec: &AgentSpec,
+        locations: &ProgramLocations,
+        env: &mut Vec<(String, String)>,
+    ) {
+        set_variable(env, "JACKFIELD_CONFIG_DIR", path_text(&self.paths.config));
+        set_variable(env, "JACKFIELD_STATE_DIR", path_text(&self.paths.state));
+        set_variable(env, "JACKFIELD_RUNTIME_DIR", path_text(&self.paths.runtime));
+        let variables = [PROGRAM_DIRS].into_iter().chain(spec.bin_env.as_deref());
+        for name in variables {
+            if let Some(value) = locations.var(name) {
+                set_variable(env, name, value.to_owned());
+            }
+        }
+    }
+}
+
+/// The problem and its solution in one sentence.
+fn format_refusal(what: &str, fix: &str) -> String {
+    format!("{what}; to fix it: {fix}")
+}
+
+fn native_argv(chosen: &ChosenVariant<'_>, cwd: &Path) -> Result<Vec<String>, String> {
+    let choice = LaunchOptions { cwd: &cwd.to_string_lossy(), ..LaunchOptions::default() };
+    let args = chosen.variant.compose_argv(&choice).map_err(|it| it.to_string())?;
+    Ok(std::iter::once(path_text(&chosen.found.path)).chain(args).collect())
+}
+
+fn path_text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+fn set_variable(env: &mut Vec<(String, String)>, name: &str, value: String) {
+    env.retain(|(it, _)| it != name);
+    env.push((name.to_owned(), value));
+}
+
+/// The agent files of a folder.
+fn scan_folder(folder: &Path) -> Vec<AgentFileVersion> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let files =
+        entries.map(|it| it.path()).filter(|it| it.extension().is_some_and(|it| it == "toml"));
+    let mut file_versions: Vec<AgentFileVersion> = files
+        .filter_map(|path| {
+            let meta = fs::metadata(&path).ok()?;
+            Some(AgentFileVersion { modified: meta.modified().ok(), bytes: meta.len(), path })
+        })
+        .collect();
+    file_versions.sort();
+    file_versions
+}
+
+fn read_catalog(file_versions: &[AgentFileVersion]) -> Catalog {
+    let mut catalog = BUILTIN.clone();
+    for AgentFileVersion { path, bytes, .. } in file_versions {
+        let text = if *bytes <= FILE_BYTES_MAX { fs::read(path).ok() } else { None };
+        // A file that cannot be read is reported like one that is invalid.
+        let text = text.map(|it| String::from_utf8_lossy(&it).into_owned());
+        catalog.add_file(&path.display().to_string(), &text.unwrap_or_default());
+    }
+    catalog
+}
+
+/// The error in the file of this agent.
+fn find_file_error<'a>(
+    catalog: &'a Catalog,
+    name: &str,
+) -> Option<&'a jackfield_catalog::AgentFileError> {
+    catalog.errors().iter().find(|it| stem(&it.file) == Some(name))
+}
+
+fn stem(file: &str) -> Option<&str> {
+    Path::new(file).file_stem().and_then(|it| it.to_str())
+}
+
+#[cfg(test)]
+mod tests;

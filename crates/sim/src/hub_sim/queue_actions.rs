@@ -1,0 +1,61 @@
+//! How simulated clients use the prompt queue: prompt, steer, withdraw and release held prompts; and how they fork.
+
+use super::{HubWorld, check::RequestKind};
+use jackfield_hub::{ConnId, SessionId};
+
+impl HubWorld {
+    pub(super) fn send_prompt(&mut self, conn: ConnId, session: &SessionId) {
+        let steers = self.rng.chance(15);
+        let meta = if steers { r#""steer":true"# } else { "" };
+        self.send_request(conn, RequestKind::Prompt, Some(session), "session/prompt", meta);
+    }
+
+    pub(super) fn act_on_queue(&mut self, conn: ConnId, session: &SessionId) {
+        let numbers = self.queue_tracker.queued_numbers(session);
+        // Sometimes a prompt that is not queued.
+        let number = match numbers.len() {
+            0 => 1 + self.rng.below(4),
+            _ if self.rng.chance(10) => 1 + self.rng.below(9),
+            len => numbers[self.rng.index(len)],
+        };
+        let one = format!(r#""prompt":{number}"#);
+        match self.rng.below(5) {
+            0 => self.send_request(conn, RequestKind::Queue, Some(session), "_jackfield/queue", ""),
+            1 => self.send_request(
+                conn,
+                RequestKind::Withdraw,
+                Some(session),
+                "_jackfield/withdraw",
+                &one,
+            ),
+            2 => self.send_request(
+                conn,
+                RequestKind::Release,
+                Some(session),
+                "_jackfield/release",
+                &one,
+            ),
+            _ => self.send_request(
+                conn,
+                RequestKind::Release,
+                Some(session),
+                "_jackfield/release",
+                "",
+            ),
+        }
+    }
+
+    pub(super) fn send_fork(&mut self, conn: ConnId, session: &SessionId) {
+        // A gateway sends a fork only once, so a relay connection cannot find out whether a copy was made when its
+        // session moved.
+        if 4 < self.disk.streams.len() + self.disk.copies.len() || self.conns[&conn].relay {
+            return;
+        }
+        let head = self.disk.streams.get(session).map_or(1, |it| it.acked);
+        let seq = 1 + self.rng.below(head + 1);
+        let meta = format!(r#""_meta":{{"jackfield":{{"seq":{seq}}}}},"#);
+        let meta = if self.rng.chance(50) { meta } else { String::new() };
+        let params = format!(r#"{meta}"cwd":"/x","mcpServers":[]"#);
+        self.send_request(conn, RequestKind::Fork, Some(session), "session/fork", &params);
+    }
+}

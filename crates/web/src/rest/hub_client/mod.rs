@@ -1,0 +1,134 @@
+//! A client of the hub: short requests share one connection; each reader of a log and each request that
+//! waits for an agent has its own connection.
+
+mod connection;
+mod error;
+mod event_line;
+mod event_log;
+mod shared_connection;
+
+pub(crate) use connection::{HubConnection, HubMessage};
+pub(crate) use error::HubClientError;
+pub(crate) use event_line::EventLine;
+pub(crate) use event_log::{EventLog, LogEntry};
+
+use jackfield_transport::HubDialer;
+use serde_json::Value;
+use shared_connection::SharedConnection;
+use std::time::Duration;
+use tokio::sync::Mutex;
+
+/// The time limit for a reply of the hub itself, which never waits for an agent.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The address of the hub, and the shared connection.
+#[derive(Debug)]
+pub(crate) struct HubClient {
+    dialer: HubDialer,
+    shared: Mutex<Option<SharedConnection>>,
+}
+
+impl HubClient {
+    pub(crate) fn new(dialer: HubDialer) -> HubClient {
+        HubClient { dialer, shared: Mutex::new(None) }
+    }
+
+    /// Opens a connection without `initialize`.
+    pub(crate) async fn dial(&self) -> Result<HubConnection, HubClientError> {
+        HubConnection::dial(&self.dialer).await
+    }
+
+    /// Opens an initialized connection without an agent: the hub replies by itself.
+    pub(crate) async fn connect(&self) -> Result<HubConnection, HubClientError> {
+        let mut connection = self.dial().await?;
+        let initialized = tokio::time::timeout(REPLY_TIMEOUT, connection.initialize());
+        initialized.await.map_err(|_| HubClientError::NoReply)??;
+        Ok(connection)
+    }
+
+    /// Opens the log of a session after this sequence number: the existing events, then new ones.
+    pub(crate) async fn open_log(
+        &self,
+        session: &str,
+        after: u64,
+    ) -> Result<EventLog, HubClientError> {
+        EventLog::open(self.connect().await?, session, after).await
+    }
+
+    /// Sends a short request on the shared connection, which receives no events of sessions.
+    pub(crate) async fn call(&self, method: &str, params: &Value) -> Result<Value, HubClientError> {
+        let response = tokio::time::timeout(REPLY_TIMEOUT, self.call_shared(method, params));
+        response.await.map_err(|_| HubClientError::NoReply)?
+    }
+
+    async fn call_shared(&self, method: &str, params: &Value) -> Result<Value, HubClientError> {
+        let known = self.shared.lock().await.clone();
+        if let Some(response) = match &known {
+            Some(shared) => shared.call(method, params).await,
+            None => None,
+        } {
+            return response;
+        }
+        // The connection was idle or the hub had closed it before it accepted the request, so this is
+        // the first attempt.
+        let shared = {
+            let mut slot = self.shared.lock().await;
+            match slot.as_ref().filter(|it| it.is_open()) {
+                Some(shared) => shared.clone(),
+                None => slot.insert(SharedConnection::new(self.connect().await?)).clone(),
+            }
+        };
+        shared.call(method, params).await.unwrap_or(Err(HubClientError::Closed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jackfield_transport::EndpointAddress;
+    use serde_json::json;
+    use std::io::{BufRead as _, BufReader, Write as _};
+    use std::os::unix::net::UnixListener;
+
+    /// Plays a hub that answers this many requests per connection with the connection's number, and closes it.
+    fn run_hub(listener: &UnixListener, answer_count: usize) {
+        for (number, stream) in listener.incoming().enumerate() {
+            let mut stream = stream.unwrap();
+            let reader = BufReader::new(stream.try_clone().unwrap());
+            for line in reader.lines().take(answer_count) {
+                let request: Value = serde_json::from_str(&line.unwrap()).unwrap();
+                let answer = json!({ "jsonrpc": "2.0", "id": request["id"], "result": number });
+                writeln!(stream, "{answer}").unwrap();
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn short_requests_share_a_connection_that_is_replaced_when_closed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("hub.sock");
+        let listener = UnixListener::bind(&path).unwrap();
+        // The first is `initialize`. The thread ends with the test's process.
+        std::thread::spawn(move || run_hub(&listener, 4));
+        let shared = HubClient::new(EndpointAddress::Unix(path).into());
+        let params = json!({});
+        let both = tokio::join!(shared.call("a", &params), shared.call("b", &params));
+        assert_eq!((both.0.unwrap(), both.1.unwrap()), (json!(0), json!(0)));
+        assert_eq!(shared.call("c", &params).await.unwrap(), json!(0));
+        // The hub closed the connection after that. Until the client notices, a request may fail.
+        let again = loop {
+            match shared.call("d", &params).await {
+                Err(HubClientError::Closed) => tokio::task::yield_now().await,
+                answer => break answer.unwrap(),
+            }
+        };
+        assert_eq!(again, json!(1));
+    }
+
+    #[tokio::test]
+    async fn unreachable_hub_is_reported() {
+        let dir = tempfile::tempdir().unwrap();
+        let hub = HubClient::new(EndpointAddress::Unix(dir.path().join("hub.sock")).into());
+        assert!(matches!(hub.call("a", &json!({})).await, Err(HubClientError::Unreachable(_))));
+    }
+}

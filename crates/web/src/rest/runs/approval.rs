@@ -1,0 +1,155 @@
+//! Answers permission requests of a run automatically, as its client has chosen. Requests that a policy
+//! rule decides or leaves to a person are not answered.
+
+use crate::rest::{
+    asks::{AskOption, allow_once, deny_once},
+    hub_client::EventLine,
+};
+use jackfield_events::{EventBody, ReceivedEvent, UserAsked};
+use jackfield_protocol::acp::Method;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use utoipa::ToSchema;
+
+/// How permission requests of a run are answered automatically. Nothing is granted permanently.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[schema(as = Approve)]
+pub(crate) enum ApprovalMode {
+    /// Allow everything, each time once.
+    All,
+    /// Allow read-only tools; deny the rest.
+    Reads,
+    /// Deny everything.
+    None,
+}
+
+/// The tool kinds that change nothing.
+const READ_KINDS: &[&str] = &["read", "search", "think", "fetch"];
+/// The number of tool calls whose kind is remembered; permission requests are about recent calls.
+const CALLS_MAX: usize = 256;
+
+/// Answers permission requests.
+#[derive(Debug)]
+pub(super) struct AutoApprover {
+    mode: ApprovalMode,
+    /// The kinds of tool calls, by call id: a permission request may have only the id.
+    kinds: BTreeMap<String, String>,
+}
+
+impl AutoApprover {
+    pub(super) fn new(mode: ApprovalMode) -> AutoApprover {
+        AutoApprover { mode, kinds: BTreeMap::new() }
+    }
+
+    /// Remembers the kind of a tool call.
+    pub(super) fn on_agent_message(&mut self, line: &EventLine) {
+        if self.mode != ApprovalMode::Reads || !line.contains("toolCallId") {
+            return;
+        }
+        let Some(ReceivedEvent { body: EventBody::Said(message), .. }) = line.to_event() else {
+            return;
+        };
+        let update = &message.frame["params"]["update"];
+        if let (Some(id), Some(kind)) = (update["toolCallId"].as_str(), update["kind"].as_str()) {
+            if CALLS_MAX <= self.kinds.len() {
+                self.kinds.pop_first();
+            }
+            self.kinds.insert(id.to_owned(), kind.to_owned());
+        }
+    }
+
+    /// The number of the request and its answer; `None` if it is not answered automatically.
+    pub(super) fn answer(&self, asked: &UserAsked<Value>) -> Option<(u64, Value)> {
+        let (number, frame) = (asked.ask, &asked.frame);
+        let is_decided_by_rule = asked.decision.as_ref().is_some_and(|it| it["effect"].is_string());
+        if is_decided_by_rule || frame["method"] != Method::SessionRequestPermission.name() {
+            return None;
+        }
+        let params = &frame["params"];
+        let options: Vec<AskOption> =
+            serde_json::from_value(params["options"].clone()).unwrap_or_default();
+        let granted =
+            if self.is_approved(&params["toolCall"]) { allow_once(&options) } else { None };
+        match (granted, self.mode) {
+            (Some(result), _) => Some((number, result)),
+            // Only a permanent option is offered: a person must decide.
+            (None, ApprovalMode::All) => None,
+            (None, ApprovalMode::Reads | ApprovalMode::None) => Some((number, deny_once(&options))),
+        }
+    }
+
+    fn is_approved(&self, call: &Value) -> bool {
+        let known = || self.kinds.get(call["toolCallId"].as_str()?).map(String::as_str);
+        let kind = call["kind"].as_str().or_else(known).unwrap_or_default();
+        match self.mode {
+            ApprovalMode::All => true,
+            ApprovalMode::Reads => READ_KINDS.contains(&kind),
+            ApprovalMode::None => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn asked(call: &Value, kinds: &[&str], effect: Option<&str>) -> UserAsked<Value> {
+        let options: Vec<Value> =
+            kinds.iter().map(|it| json!({ "optionId": it, "name": it, "kind": it })).collect();
+        let params = json!({ "toolCall": call, "options": options });
+        UserAsked {
+            ask: 3,
+            decision: Some(json!({ "effect": effect })),
+            call: None,
+            frame: json!({ "method": "session/request_permission", "params": params }),
+        }
+    }
+
+    fn chosen(mode: ApprovalMode, asked: &UserAsked<Value>) -> Option<String> {
+        let (number, result) = AutoApprover::new(mode).answer(asked)?;
+        assert_eq!(number, 3);
+        let outcome = &result["outcome"];
+        Some(outcome["optionId"].as_str().or(outcome["outcome"].as_str())?.to_owned())
+    }
+
+    const ALL_KINDS: &[&str] = &["allow_always", "allow_once", "reject_once", "reject_always"];
+
+    #[test]
+    fn approved_request_is_allowed_once() {
+        let (read, edit) = (json!({ "kind": "read" }), json!({ "kind": "edit" }));
+        let (read, edit) = (asked(&read, ALL_KINDS, None), asked(&edit, ALL_KINDS, None));
+        assert_eq!(chosen(ApprovalMode::All, &edit).as_deref(), Some("allow_once"));
+        assert_eq!(chosen(ApprovalMode::Reads, &read).as_deref(), Some("allow_once"));
+        assert_eq!(chosen(ApprovalMode::Reads, &edit).as_deref(), Some("reject_once"));
+        assert_eq!(chosen(ApprovalMode::None, &read).as_deref(), Some("reject_once"));
+    }
+
+    #[test]
+    fn nothing_is_granted_permanently_and_rules_take_precedence() {
+        let edit = json!({ "kind": "edit" });
+        assert_eq!(chosen(ApprovalMode::All, &asked(&edit, &["allow_always"], None)), None);
+        assert_eq!(
+            chosen(ApprovalMode::None, &asked(&edit, &[], None)).as_deref(),
+            Some("cancelled")
+        );
+        for effect in ["ask", "allow", "deny"] {
+            assert_eq!(chosen(ApprovalMode::All, &asked(&edit, ALL_KINDS, Some(effect))), None);
+        }
+    }
+
+    #[test]
+    fn kind_of_a_call_may_come_from_an_earlier_update() {
+        let mut approver = AutoApprover::new(ApprovalMode::Reads);
+        let update = json!({ "sessionUpdate": "tool_call", "toolCallId": "c1", "kind": "search" });
+        let frame = json!({ "method": "session/update", "params": { "update": update } });
+        approver.on_agent_message(&EventLine::from_json(
+            &json!({ "seq": 1, "at": 1, "is": "said", "turn": 1, "frame": frame }),
+        ));
+        let (_, result) =
+            approver.answer(&asked(&json!({ "toolCallId": "c1" }), ALL_KINDS, None)).unwrap();
+        assert_eq!(result["outcome"]["optionId"], "allow_once");
+    }
+}

@@ -1,0 +1,359 @@
+//! Drives a run: a task follows the run from its prompt to its end, whether or not the client stays.
+
+use super::{
+    RunId, RunSettings, TrackedRun,
+    approval::{ApprovalMode, AutoApprover},
+    idempotency::{KeyedRequest, OpenRequest, RunMaker, find_run_maker},
+    progress::RunProgress,
+    session_setup::{ReadySession, SettingChoices, prepare_session},
+};
+use crate::rest::{
+    RestState,
+    check::{self, RunBody},
+    error::{ApiError, ErrorCode},
+    hub_client::{EventLine, HubClientError, HubConnection, HubMessage},
+    prompt::RunPrompt,
+};
+use jackfield_events::{EventBody, EventKind};
+use jackfield_protocol::acp::Method;
+use serde_json::{Value, json};
+use std::{
+    path::PathBuf,
+    sync::{Arc, atomic::Ordering},
+};
+use tokio::sync::{Notify, watch};
+
+/// The session that gets the prompt.
+#[derive(Debug, Clone)]
+pub(crate) enum RunTarget {
+    NewSession {
+        agent: String,
+        cwd: PathBuf,
+        /// Open the session even if deny rules cannot be enforced in it.
+        unenforced: bool,
+    },
+    ExistingSession {
+        session: String,
+        agent: String,
+        cwd: PathBuf,
+    },
+}
+
+/// A validated run that is not started yet.
+#[derive(Debug)]
+pub(crate) struct RunPlan {
+    pub(crate) target: RunTarget,
+    pub(crate) prompt: RunPrompt,
+    pub(crate) choices: SettingChoices,
+    pub(crate) approve: Option<ApprovalMode>,
+    pub(crate) settings: RunSettings,
+    pub(crate) request: Option<KeyedRequest>,
+}
+
+type RunAnnouncement = Option<Result<Arc<TrackedRun>, ApiError>>;
+
+/// A run whose prompt may not be in the log yet.
+#[derive(Debug, Clone)]
+pub(crate) struct PendingRun {
+    run: watch::Receiver<RunAnnouncement>,
+    /// Cancels the run in any state.
+    pub(crate) stop: Arc<Notify>,
+    /// An earlier request with the same key started the run.
+    pub(crate) is_repeat: bool,
+}
+
+impl PendingRun {
+    /// A run that an earlier request started.
+    pub(super) fn from_earlier(run: Arc<TrackedRun>) -> PendingRun {
+        let stop = run.stop.clone();
+        let (_, run) = watch::channel(Some(Ok(run)));
+        PendingRun { run, stop, is_repeat: true }
+    }
+
+    /// The same run for a request that did not start it.
+    pub(super) fn into_repeat(self) -> PendingRun {
+        PendingRun { is_repeat: true, ..self }
+    }
+
+    /// Waits until the prompt of the run is in the log.
+    pub(crate) async fn wait(mut self) -> Result<Arc<TrackedRun>, ApiError> {
+        let announced = self.run.wait_for(Option::is_some).await.map(|it| it.clone());
+        announced.ok().flatten().unwrap_or_else(|| {
+            let why = "the request that was to start this run ended before: repeat it";
+            Err(ApiError::new(ErrorCode::UpstreamUnavailable, why))
+        })
+    }
+}
+
+/// Announces to all waiting requests that a run is in the log, or why it could not be started.
+#[derive(Debug)]
+pub(super) struct RunResultSender {
+    run: watch::Sender<RunAnnouncement>,
+    stop: Arc<Notify>,
+    /// While this is set, requests with the same key wait for the run.
+    pub(super) open_request: Option<OpenRequest>,
+}
+
+impl RunResultSender {
+    pub(super) fn new() -> RunResultSender {
+        RunResultSender { run: watch::Sender::new(None), stop: Arc::default(), open_request: None }
+    }
+
+    pub(super) fn pending_run(&self) -> PendingRun {
+        PendingRun { run: self.run.subscribe(), stop: self.stop.clone(), is_repeat: false }
+    }
+
+    pub(super) fn announce(self, run: Result<Arc<TrackedRun>, ApiError>) {
+        self.run.send_replace(Some(run));
+    }
+}
+
+/// Starts the run of a request, unless an earlier request with the same key has started it. The run
+/// continues when the client disconnects.
+pub(crate) async fn start_run(
+    state: &Arc<RestState>,
+    body: RunBody,
+    key: Option<String>,
+) -> Result<PendingRun, ApiError> {
+    let Some(key) = key else {
+        let plan = check::plan_run(state, body).await?;
+        return spawn_driver(state, plan, RunResultSender::new());
+    };
+    let request = KeyedRequest::new(key, &body);
+    match find_run_maker(state, &request).await? {
+        RunMaker::Earlier(pending) => Ok(pending),
+        RunMaker::This(sender, session) => {
+            let mut plan = check::plan_run(state, body).await?;
+            if let (Some(session), RunTarget::NewSession { agent, cwd, .. }) =
+                (session, &plan.target)
+            {
+                let (agent, cwd) = (agent.clone(), cwd.clone());
+                plan.target = RunTarget::ExistingSession { session, agent, cwd };
+            }
+            plan.request = Some(request);
+            spawn_driver(state, plan, sender)
+        }
+        RunMaker::EarlierUnfollowed(sender, run) => {
+            check_capacity(state)?;
+            let pending = sender.pending_run().into_repeat();
+            tokio::spawn(follow_unfinished(state.clone(), run, body.approve, sender));
+            Ok(pending)
+        }
+    }
+}
+
+fn check_capacity(state: &RestState) -> Result<(), ApiError> {
+    if state.runs.has_capacity() {
+        return Ok(());
+    }
+    let message = "too many concurrent runs: try again when some have ended";
+    Err(ApiError::new(ErrorCode::RateLimited, message))
+}
+
+fn spawn_driver(
+    state: &Arc<RestState>,
+    plan: RunPlan,
+    sender: RunResultSender,
+) -> Result<PendingRun, ApiError> {
+    check_capacity(state)?;
+    let pending = sender.pending_run();
+    tokio::spawn(drive_run(state.clone(), plan, sender));
+    Ok(pending)
+}
+
+async fn drive_run(state: Arc<RestState>, plan: RunPlan, sender: RunResultSender) {
+    let stop = sender.stop.clone();
+    let prepared = tokio::select! {
+        prepared = prepare_session(&state, &plan) => prepared,
+        // The hub abandons a session that a disconnected client was opening.
+        () = stop.notified() => Err(ApiError::new(ErrorCode::Conflict, "the run was canceled")),
+    };
+    let driver = match prepared {
+        Ok(session) => RunDriver::start(&state, session, plan, stop).await.map_err(ApiError::from),
+        Err(error) => Err(error),
+    };
+    match driver {
+        Ok(driver) => driver.run_to_end(sender).await,
+        Err(error) => sender.announce(Err(error)),
+    }
+}
+
+/// Follows a run that an earlier daemon did not finish. A held prompt is released.
+async fn follow_unfinished(
+    state: Arc<RestState>,
+    run: Arc<TrackedRun>,
+    approve: Option<ApprovalMode>,
+    sender: RunResultSender,
+) {
+    let stop = sender.stop.clone();
+    match RunDriver::join(&state, &run, approve, stop).await {
+        Ok(driver) => driver.run_to_end(sender).await,
+        Err(error) => sender.announce(Err(error.into())),
+    }
+}
+
+/// A run, and the connection on which its events arrive.
+struct RunDriver {
+    state: Arc<RestState>,
+    connection: HubConnection,
+    run: Arc<TrackedRun>,
+    /// The id of the prompt request, if this driver sent it.
+    prompt_id: Option<u64>,
+    approver: Option<AutoApprover>,
+}
+
+impl RunDriver {
+    async fn start(
+        state: &Arc<RestState>,
+        session: ReadySession,
+        plan: RunPlan,
+        stop: Arc<Notify>,
+    ) -> Result<RunDriver, HubClientError> {
+        let ReadySession { mut connection, session, accepts_images } = session;
+        // Only events from now on are part of the run.
+        let attach =
+            json!({ "sessionId": session, "after": i64::MAX, "observe": true, "facts": true });
+        connection.call(Method::ControlAttach.name(), &attach).await?;
+        let id = RunId::new(&session);
+        let mut meta = json!({ "run": id.as_str(), "start": plan.settings });
+        plan.request.iter().for_each(|it| it.add_to(&mut meta));
+        let params = json!({
+            "sessionId": session,
+            "prompt": plan.prompt.to_blocks(accepts_images),
+            "_meta": { "jackfield": meta },
+        });
+        let prompt_id = Some(connection.send_request(Method::SessionPrompt.name(), &params).await?);
+        let run = Arc::new(TrackedRun::new(RunProgress::new(id.clone()), id, true, stop));
+        let approver = plan.approve.map(AutoApprover::new);
+        Ok(RunDriver { state: state.clone(), connection, run, prompt_id, approver })
+    }
+
+    /// Joins a run whose prompt is already in the log.
+    async fn join(
+        state: &Arc<RestState>,
+        run: &TrackedRun,
+        approve: Option<ApprovalMode>,
+        stop: Arc<Notify>,
+    ) -> Result<RunDriver, HubClientError> {
+        let (id, session) = (run.id.clone(), run.id.session());
+        let mut connection = state.hub.connect().await?;
+        let after = run.read_after();
+        let attach =
+            json!({ "sessionId": session, "after": after, "observe": true, "facts": true });
+        connection.send_request(Method::ControlAttach.name(), &attach).await?;
+        if let Some(prompt) = run.queued_prompt() {
+            // An error means that the prompt is no longer held.
+            let held = json!({ "sessionId": session, "prompt": prompt });
+            connection.send_request(Method::ControlRelease.name(), &held).await?;
+        }
+        let run = Arc::new(TrackedRun::new(RunProgress::new(id.clone()), id, true, stop));
+        let approver = approve.map(AutoApprover::new);
+        Ok(RunDriver { state: state.clone(), connection, run, prompt_id: None, approver })
+    }
+
+    /// Follows the run until it ends or the hub is gone. The log has the rest.
+    async fn run_to_end(mut self, sender: RunResultSender) {
+        let mut sender = Some(sender);
+        let stop = self.run.stop.clone();
+        loop {
+            let message = tokio::select! {
+                message = self.connection.next_message() => message,
+                () = stop.notified() => self.cancel().await.map(|()| HubMessage::Other),
+            };
+            match message {
+                Ok(HubMessage::Event(line)) => {
+                    if self.on_event(&line, &mut sender).await.is_err() {
+                        break;
+                    }
+                }
+                // The hub rejected the prompt: an accepted prompt is in the log before its response.
+                Ok(HubMessage::Response(id, response))
+                    if Some(id) == self.prompt_id && sender.is_some() =>
+                {
+                    if let Some(sender) = sender {
+                        sender.announce(Err(rejection_error(&response)));
+                    }
+                    return;
+                }
+                Ok(HubMessage::Response(..) | HubMessage::Other) => {}
+                Err(error) => {
+                    if let Some(sender) = sender {
+                        sender.announce(Err(error.into()));
+                    }
+                    break;
+                }
+            }
+            if self.run.progress().outcome().is_some() {
+                break;
+            }
+        }
+        self.run.has_driver.store(false, Ordering::SeqCst);
+    }
+
+    async fn on_event(
+        &mut self,
+        line: &EventLine,
+        sender: &mut Option<RunResultSender>,
+    ) -> Result<(), HubClientError> {
+        if line.kind() == Some(EventKind::Said) {
+            self.approver.iter_mut().for_each(|it| it.on_agent_message(line));
+            return Ok(());
+        }
+        let Some(event) = self.run.progress().apply(line) else { return Ok(()) };
+        if let Some(sender) = sender.take() {
+            self.state.runs.add(&self.run);
+            sender.announce(Ok(self.run.clone()));
+        }
+        let answer = match &event.body {
+            EventBody::Asked(asked) => self.approver.as_ref().and_then(|it| it.answer(asked)),
+            _ => None,
+        };
+        let Some((ask, result)) = answer else { return Ok(()) };
+        let session = self.run.id.session();
+        let params = json!({ "sessionId": session, "ask": ask, "result": result });
+        // Another client may have answered first; then its answer counts.
+        self.connection.send_request(Method::ControlAnswer.name(), &params).await.map(drop)
+    }
+
+    /// Withdraws the prompt or cancels the turn. Other prompts of the session continue.
+    async fn cancel(&mut self) -> Result<(), HubClientError> {
+        if let Some(prompt) = self.prompt_id {
+            let params = json!({ "requestId": prompt });
+            return self.connection.send_notification(Method::CancelRequest.name(), &params).await;
+        }
+        match cancel_run(&self.state, &self.run.id, self.run.queued_prompt()).await {
+            // The run started or ended in this moment.
+            Err(HubClientError::Refused(_)) => Ok(()),
+            result => result,
+        }
+    }
+}
+
+/// Cancels a run without a driver: one that an earlier daemon left in the queue, or that another client
+/// has released since.
+pub(super) async fn cancel_run(
+    state: &RestState,
+    id: &RunId,
+    queued_prompt: Option<u64>,
+) -> Result<(), HubClientError> {
+    let session = id.session();
+    if let Some(prompt) = queued_prompt {
+        let params = json!({ "sessionId": session, "prompt": prompt });
+        return state.hub.call(Method::ControlWithdraw.name(), &params).await.map(drop);
+    }
+    let mut connection = state.hub.connect().await?;
+    let params = json!({ "sessionId": session });
+    connection.send_notification(Method::SessionCancel.name(), &params).await?;
+    // The response to this request shows that the hub has received the cancellation.
+    connection.call(Method::ControlStatus.name(), &json!({})).await.map(drop)
+}
+
+/// Why the hub responded to a prompt before the prompt was in the log under the id of this run.
+fn rejection_error(response: &Result<Value, Value>) -> ApiError {
+    let Err(error) = response else {
+        let why =
+            "the prompt ran for another request with this key: repeat this request to get its run";
+        return ApiError::new(ErrorCode::UpstreamUnavailable, why);
+    };
+    ApiError::from_rpc_error(error)
+}

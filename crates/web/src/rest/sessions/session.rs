@@ -1,0 +1,103 @@
+//! One session as the hub lists it.
+
+use crate::rest::{
+    error::ApiError,
+    hub_client::{HubClient, HubClientError},
+};
+use jackfield_protocol::acp::Method;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::cmp::Reverse;
+use utoipa::ToSchema;
+
+/// A session.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Session, example = json!({
+    "sessionId": "s-7f3abcdefghi", "agent": "codex", "argv": ["codex-acp"], "cwd": "/srv/project",
+    "title": "fix the parser", "state": "idle", "turns": 2, "queued": 0, "asks": 0, "clients": 1,
+    "pid": 4711, "events": 120, "openedAt": "2026-11-15T08:30:00.123Z",
+    "updatedAt": "2026-11-15T08:31:10.456Z", "agentSession": "0192f0c1",
+}))]
+pub(crate) struct SessionRow {
+    pub(crate) session_id: String,
+    #[serde(default)]
+    #[schema(required)]
+    pub(crate) agent: String,
+    /// The command of the agent; empty if only its name is known.
+    #[serde(default)]
+    #[schema(required)]
+    pub(crate) argv: Vec<String>,
+    /// The working directory.
+    #[serde(default)]
+    #[schema(required)]
+    pub(crate) cwd: String,
+    pub(crate) title: Option<String>,
+    /// `working`, `asks`, `idle`, `asleep`, `closed`, …
+    #[serde(default)]
+    #[schema(required)]
+    pub(crate) state: String,
+    /// What the session waits for, in a sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) doing: Option<String>,
+    #[serde(default)]
+    #[schema(required)]
+    pub(crate) turns: u64,
+    /// The number of queued prompts.
+    #[serde(default)]
+    #[schema(required)]
+    pub(crate) queued: u64,
+    /// The number of open requests to the user.
+    #[serde(default)]
+    #[schema(required)]
+    pub(crate) asks: u64,
+    #[serde(default)]
+    #[schema(required)]
+    pub(crate) clients: u64,
+    pub(crate) pid: Option<u64>,
+    /// Why the policy cannot be enforced, if it cannot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) unheard: Option<String>,
+    /// The sequence number of the last event.
+    #[serde(default)]
+    #[schema(required)]
+    pub(crate) events: u64,
+    #[serde(default)]
+    #[schema(required)]
+    pub(crate) opened_at: String,
+    #[serde(default)]
+    #[schema(required)]
+    pub(crate) updated_at: String,
+    /// The agent's session id.
+    #[serde(default)]
+    #[schema(required)]
+    pub(crate) agent_session: String,
+}
+
+impl SessionRow {
+    /// The sort key of the list: the latest first, then by id.
+    fn sort_key(&self) -> (Reverse<&str>, &str) {
+        (Reverse(&self.updated_at), &self.session_id)
+    }
+}
+
+/// Lists all sessions, the latest first.
+pub(crate) async fn list_all(hub: &HubClient) -> Result<Vec<SessionRow>, HubClientError> {
+    let mut response = hub.call(Method::ControlSessions.name(), &json!({})).await?;
+    let rows = response.get_mut("sessions").map_or(Value::Null, Value::take);
+    let rows = if let Value::Array(rows) = rows { rows } else { Vec::new() };
+    let mut rows: Vec<SessionRow> =
+        rows.into_iter().filter_map(|it| serde_json::from_value(it).ok()).collect();
+    rows.sort_by(|a, b| a.sort_key().cmp(&b.sort_key()));
+    Ok(rows)
+}
+
+/// Finds the session with this id.
+pub(crate) async fn find_session(hub: &HubClient, id: &str) -> Result<SessionRow, ApiError> {
+    let rows = list_all(hub).await?;
+    rows.into_iter().find(|it| it.session_id == id).ok_or_else(|| session_not_found(id))
+}
+
+fn session_not_found(id: &str) -> ApiError {
+    ApiError::not_found(format!("no session `{id}`: GET /api/sessions lists all"))
+}
