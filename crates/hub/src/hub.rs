@@ -5,7 +5,7 @@ use crate::{
     agent::Agents,
     context::HubContext,
     limits,
-    log::{Effect, Texts},
+    log::Effect,
     peer::Clients,
     session::{Session, Sessions},
     storage::StorageState,
@@ -43,19 +43,17 @@ pub(crate) struct HubParts {
 }
 
 impl Hub {
-    /// Starts with the sessions of the journal. Turns and requests that were open belonged to agents that have ended: they
-    /// are ended in the log, exactly once.
+    /// Starts with the sessions of the journal. Turns and requests that were open belonged to agents that have ended:
+    /// they are ended in the log, exactly once.
     pub fn new(config: Config, now: Time, recovered: impl IntoIterator<Item = Recovered>) -> Hub {
-        let mut texts = Texts::default();
+        let mut cx = HubContext::new(config, now);
         let session = |mut it: Recovered| {
-            texts.share_all(&mut it.state);
+            cx.shared_texts.share_all(&mut it.state);
             (it.session.clone(), Session::recovered(it.session, it.state))
         };
         let (cut, whole): (Vec<_>, Vec<_>) =
             recovered.into_iter().partition(|it| it.state.importing);
         let sessions = whole.into_iter().map(session).collect();
-        let mut cx = HubContext::new(config, now);
-        cx.shared_texts = texts;
         // Imports that the end of the last daemon cut off: no client knows them.
         cx.outputs.extend(cut.into_iter().map(|it| Output::Delete { session: it.session }));
         let mut hub = Hub {
@@ -185,7 +183,7 @@ impl Hub {
     /// Answers a request about a session, after the events before the answer.
     pub(crate) fn answer_in(&mut self, id: &SessionId, conn: ConnId, frame: &Frame) {
         self.parts.clients.finish_request(conn, frame.id().expect("an answer has an id"));
-        self.with_session(id, |it, parts| it.answer_request(parts, conn, frame));
+        self.after_log(id, Effect::ToClient { conn, text: frame.bytes().clone() });
     }
 
     pub fn poll_output(&mut self) -> Option<Output> {

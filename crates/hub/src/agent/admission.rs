@@ -150,7 +150,7 @@ impl Hub {
                 AgentStart::Session(id) => {
                     let opening = self.sessions.by_id.get(&id).filter(|it| it.agent.is_none());
                     let Some(SessionStage::Opening(opening)) = opening.map(|it| &it.stage) else {
-                        continue; // Whoever waits for one that sleeps is told in that session.
+                        continue; // Requests that wait for a suspended session are answered there.
                     };
                     let (conn, request) = (opening.conn, opening.request.clone());
                     self.sessions.by_id.remove(&id);

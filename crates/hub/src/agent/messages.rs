@@ -91,7 +91,7 @@ impl Hub {
         let agent = self.parts.agents.processes.get_mut(&id).expect("the caller found this agent");
         let Some(waiting) = our_id.and_then(|it| agent.waiting.remove(&it)) else { return };
         if agent.stopping && waiting.is_start() {
-            return; // Too late: it was let go, and whoever waits hears of its end.
+            return; // It was asked to stop; its end answers the waiting requests.
         }
         match waiting.session() {
             Some(session) => {

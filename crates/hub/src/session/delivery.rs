@@ -4,7 +4,7 @@ use super::Session;
 use crate::{
     ConnId, Note, Output, Seq,
     context::HubContext,
-    fanout::{EventSubscriber, Phase, Rendering, missing_notice},
+    fanout::{Phase, Rendering, missing_notice},
     hub::HubParts,
     log::{Effect, Released},
     peer::{Clients, outcome_frame},
@@ -14,7 +14,7 @@ use jackfield_events::{
     AgentMessage, EventBody, SessionEvent, TurnEnded, TurnOutcome, TurnStarted, UserAnswered,
     UserAsked,
 };
-use jackfield_protocol::{Fault, Frame, is_planted};
+use jackfield_protocol::{Fault, is_planted};
 use std::ops::Bound;
 
 impl Clients {
@@ -41,12 +41,6 @@ impl Session {
         if let Some((head, effect)) = self.log.defer_effect(effect) {
             self.run_effect(parts, head, effect);
         }
-    }
-
-    /// Answers a request of a client about this session, after the events before the answer.
-    pub(crate) fn answer_request(&mut self, parts: &mut HubParts, conn: ConnId, frame: &Frame) {
-        parts.clients.finish_request(conn, frame.id().expect("an answer has an id"));
-        self.run_after_log(parts, Effect::ToClient { conn, text: frame.bytes().clone() });
     }
 
     fn run_effect(&mut self, parts: &mut HubParts, seq: Seq, effect: Effect) {
@@ -255,7 +249,7 @@ impl Session {
     /// Sends the messages whose events the subscriber has received.
     pub(crate) fn flush_deferred(&mut self, parts: &mut HubParts, conn: ConnId) {
         let Some(subscriber) = self.subscribers.get_mut(&conn) else { return };
-        while let Some(text) = EventSubscriber::next_due(subscriber) {
+        while let Some(text) = subscriber.next_due() {
             parts.clients.send(&mut parts.cx, conn, text);
         }
     }

@@ -191,8 +191,8 @@ impl Hub {
         }
     }
 
-    /// Refuses all requests that wait for an agent that cannot be started. Prompts that are queued when the daemon stops stay
-    /// in the log; the next daemon holds them.
+    /// Refuses all requests that wait for an agent that cannot be started. Prompts that are queued when the daemon stops
+    /// stay in the log; the next daemon holds them.
     pub(crate) fn refuse_waiting(&mut self, id: &SessionId, fault: &Fault) {
         let Some(session) = self.sessions.by_id.get_mut(id) else { return };
         let queue = std::mem::take(&mut session.queue);
@@ -272,8 +272,8 @@ impl Hub {
         Ok(())
     }
 
-    /// `_jackfield/release`: runs one or all held prompts. The client that requests it is their driver, and gets no answer
-    /// to them.
+    /// `_jackfield/release`: runs one or all held prompts. The client that requests it is their driver, and gets no
+    /// answer to them.
     pub(crate) fn on_release(
         &mut self,
         conn: ConnId,

@@ -268,8 +268,8 @@ impl Hub {
         }
     }
 
-    /// The agent has finished its replay. An agent that replayed nothing may know nothing: it keeps its session and gets a
-    /// summary of the conversation.
+    /// The agent has finished its replay. An agent that replayed nothing may know nothing: it keeps its session and gets
+    /// a summary of the conversation.
     fn heard_out(&mut self, agent: AgentId, id: &SessionId) {
         let reseed = self.sessions.may_reseed(&self.parts.cx, id);
         let Some(restoring) = self.sessions.restoring(id) else { return };

@@ -171,8 +171,8 @@ impl Hub {
         session.calls.clear();
         let agent = session.agent.filter(|_| turn.cancelled != 0);
         if let Some(agent) = agent.filter(|_| alone) {
-            // Many agents leave the processes of canceled tools running. In a process with several sessions it is unknown
-            // which session a tool belongs to.
+            // Many agents leave the processes of canceled tools running. In a process with several sessions it is
+            // unknown which session a tool belongs to.
             let age_ms = self.parts.cx.now.since(turn.began);
             self.parts.cx.outputs.push_back(Output::EndTools { agent, age_ms });
         }
