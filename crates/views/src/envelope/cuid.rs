@@ -1,5 +1,5 @@
 //! Derived ids in the format of cuid2: the same event has the same id for every reader, at any time and
-//! from any starting point. `docs/adr/0017-envelope-ids-are-derived.md` says why.
+//! from any starting point. `docs/adr/0017-derive-envelope-ids-from-the-log.md` says why.
 
 use sha2::{Digest, Sha256};
 
