@@ -17,6 +17,7 @@ mod listener;
 mod main_loop;
 mod metrics;
 mod observe;
+mod poll_window;
 pub mod routing;
 mod serve;
 

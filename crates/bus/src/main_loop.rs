@@ -5,9 +5,10 @@ use crate::config::{ConfigSource, LoadedConfig};
 use crate::effects::Effects;
 use crate::listener::AcceptedClient;
 use crate::metrics::{MetricsSnapshot, SnapshotRequest};
+use crate::poll_window::PollWindow;
 use crate::routing::{Bus, BusInput, WorkerId};
 use jackfield_agents::{AgentEvent, StdoutNoise, StopUrgency};
-use jackfield_hub::{ConnId, Exit, Patience, Time};
+use jackfield_hub::{ConnId, Exit, Time};
 use jackfield_protocol::{Fault, Frame, chain};
 use jackfield_transport::{ClientEvent, ClientHandle};
 use std::collections::BTreeSet;
@@ -52,7 +53,7 @@ pub(crate) struct MainLoop {
     pub(crate) unauthenticated: BTreeSet<ConnId>,
     /// A stop was requested.
     pub(crate) stopping: bool,
-    pub(crate) patience: Patience,
+    pub(crate) poll_window: PollWindow,
     /// The time of this iteration.
     pub(crate) now: Time,
 }
@@ -113,17 +114,17 @@ impl MainLoop {
         let mut side = ReceiveSide::Workers;
         loop {
             if let Some(event) = try_next_event(receivers, &mut side) {
-                self.patience.learn(waited());
+                self.poll_window.record_wait(waited());
                 return event;
             }
-            if !self.patience.lasts(waited()) {
+            if !self.poll_window.is_open(waited()) {
                 break;
             }
             // Lets the other tasks run and polls the system without waiting.
             tokio::task::yield_now().await;
         }
         let event = self.wait_for_event(receivers).await;
-        self.patience.learn(waited());
+        self.poll_window.record_wait(waited());
         event
     }
 

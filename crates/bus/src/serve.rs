@@ -6,9 +6,9 @@ use crate::effects::{Effects, SpawnContext};
 use crate::listener::{BusListener, BusTransport};
 use crate::main_loop::{BusSignal, LoopReceivers, MainLoop};
 use crate::metrics;
+use crate::poll_window::PollWindow;
 use crate::routing::Bus;
 use jackfield_agents::{GuardCommand, ProcessLedger};
-use jackfield_hub::Patience;
 use jackfield_transport::TlsCertificate;
 use jackfield_transport::{BearerToken, BindError, EndpointAddress, TokenError};
 use std::collections::BTreeSet;
@@ -128,7 +128,7 @@ pub fn serve(mut options: BusOptions, on_ready: impl FnOnce(&BusReady)) -> Resul
             next_conn: 0,
             unauthenticated: BTreeSet::new(),
             stopping: false,
-            patience: Patience::default(),
+            poll_window: PollWindow::default(),
             now: clock.now(),
         };
         tokio::spawn(listener.accept_clients(accepted_tx));

@@ -123,7 +123,7 @@ impl Effects {
                 self.append_queue.on_append_failed(&session);
                 self.journal_port.start_delete(session.into());
             }
-            Output::LetGone { session } => self.journal_port.release_stream(session.into()),
+            Output::SessionReleased { session } => self.journal_port.release_stream(session.into()),
             Output::ToClient { conn, text } => self.send_to_client(conn, text),
             Output::CloseClient { conn } => {
                 if let Some(handle) = self.conns.get_mut(&conn) {

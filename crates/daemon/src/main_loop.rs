@@ -17,12 +17,11 @@ use crate::{
 };
 use jackfield_agents::{AgentEvent, StopUrgency};
 use jackfield_events::SessionEvent;
-use jackfield_hub::{AgentId, ConnId, Exit, Hub, Input, Output, Patience, Seq, SessionId, Time};
+use jackfield_hub::{AgentId, ConnId, Exit, Hub, Input, Output, Seq, SessionId, Time};
 use jackfield_journal::JournalCompletion;
 use jackfield_protocol::{FRAME_BYTES_MAX, FRAME_ROOM_BYTES, Kind};
 use jackfield_transport::{ClientEvent, ClientStream};
 use std::{
-    convert::Infallible,
     future::pending,
     time::{Duration, Instant},
 };
@@ -61,7 +60,6 @@ pub(crate) struct MainLoop {
     pub(crate) freed_memory: FreedMemory,
     /// Number of stop signals received.
     pub(crate) signals: u32,
-    pub(crate) patience: Patience,
 }
 
 /// Why the loop woke up.
@@ -123,9 +121,8 @@ impl MainLoop {
             self.effects.append_queue.next_wait_end().map(|it| it.duration_since(Instant::now()));
         let pressure_delay =
             (!self.effects.agents.is_empty()).then(|| self.pressure_monitor.until_next_read());
-        let since = Instant::now();
         // Durable events are delivered before new input is accepted.
-        let event = tokio::select! {
+        tokio::select! {
             biased;
             Some(done) = receivers.journal.recv() => LoopEvent::Journal(done),
             Some((agent, event)) = receivers.agents.recv() => LoopEvent::Agent(agent, event),
@@ -140,10 +137,7 @@ impl MainLoop {
             () = sleep_for(batch_delay) => LoopEvent::BatchReady,
             () = sleep_for(idle) => LoopEvent::Idle,
             () = sleep_for(pressure_delay) => LoopEvent::CheckPressure,
-            never = poll_while_useful(self.patience, since) => match never {},
-        };
-        self.patience.learn(since.elapsed());
-        event
+        }
     }
 
     fn handle_event(&mut self, event: LoopEvent) {
@@ -346,14 +340,6 @@ fn try_next_event(receivers: &mut LoopReceivers) -> Option<LoopEvent> {
         return Some(LoopEvent::Agent(agent, event));
     }
     receivers.clients.try_recv().ok().map(|(conn, event)| LoopEvent::Client(conn, event))
-}
-
-/// Polls instead of sleeping for as long as that was useful lately.
-async fn poll_while_useful(patience: Patience, since: Instant) -> Infallible {
-    while patience.lasts(since.elapsed()) {
-        tokio::task::yield_now().await;
-    }
-    pending().await
 }
 
 async fn sleep_for(timeout: Option<Duration>) {

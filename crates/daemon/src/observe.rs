@@ -66,8 +66,8 @@ pub(crate) fn log_note(note: &Note) {
         Note::SessionOpened { session, agent } => {
             tracing::info!(%session, %agent, "session opened");
         }
-        Note::SessionWoke { session, agent, rung } => {
-            tracing::info!(%session, %agent, rung, "session woke");
+        Note::SessionWoke { session, agent, step } => {
+            tracing::info!(%session, %agent, step, "session woke");
         }
         Note::SessionForked { session, from } => tracing::info!(%session, %from, "session forked"),
         Note::SessionFenced { session, held } => {
@@ -80,7 +80,7 @@ pub(crate) fn log_note(note: &Note) {
         Note::SessionAdopted { session, from } => {
             tracing::info!(%session, from = from.as_deref(), "session adopted");
         }
-        Note::SessionLetGo { session } => tracing::info!(%session, "session released"),
+        Note::SessionReleased { session } => tracing::info!(%session, "session released"),
         Note::TurnStarted { session, turn } => tracing::debug!(%session, turn, "turn started"),
         Note::TurnEnded { session, turn, how, .. } => {
             tracing::debug!(%session, turn, how, "turn ended");

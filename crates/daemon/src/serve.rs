@@ -26,7 +26,7 @@ use crate::{
     web::{self, ExtraRoutes},
 };
 use jackfield_agents::{GuardCommand, ProcessLedger, take_passed_socket};
-use jackfield_hub::{Config, Hub, Patience};
+use jackfield_hub::{Config, Hub};
 use jackfield_journal::{Journal, NonBlockingJournal, OpenError, ReadError};
 use jackfield_transport::{
     Authenticator, BindError, ClientStream, EndpointAddress, TokenError, stream_pair,
@@ -371,7 +371,6 @@ fn assemble_loop(
         pressure_monitor: PressureMonitor::new(),
         freed_memory: FreedMemory::default(),
         signals: 0,
-        patience: Patience::default(),
     };
     let receivers = LoopReceivers {
         journal: journal_rx,

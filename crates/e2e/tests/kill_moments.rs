@@ -1,4 +1,4 @@
-//! SIGKILL for the daemon at its worst moments: in the middle of an ask, on each rung of the cancel
+//! SIGKILL for the daemon at its worst moments: in the middle of an ask, on each step of the cancel
 //! ladder, with a prompt in the queue. Each has exactly one outcome afterwards, and the next prompt
 //! works.
 
@@ -87,14 +87,14 @@ fn an_ask_whose_daemon_is_killed_is_void_and_nobody_is_asked_again() {
 
 #[test]
 fn a_cancel_ladder_whose_daemon_is_killed_on_any_rung_ends_in_one_outcome() {
-    for rung in [1, 2] {
+    for step in [1, 2] {
         let mut scene = Scene::new(&["--cancel", "ignore", "--cancel-request-ignored"]);
         scene.client.send_prompt(&scene.session, "slow 2 1 then hang");
         scene.client.until("the turn", |it| it["method"] == "session/update");
         scene.client.notify("session/cancel", &json!({ "sessionId": scene.session }));
-        scene.until_fact("cancelled", |it| it["step"] == rung);
+        scene.until_fact("cancelled", |it| it["step"] == step);
         scene.kill();
-        assert_eq!(scene.facts("cancelled").len(), rung, "the ladder is not climbed any further");
+        assert_eq!(scene.facts("cancelled").len(), step, "the ladder is not climbed any further");
         scene.check(1);
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 const BOUND: Duration = Duration::from_secs(20);
 
-/// The grace of one rung of the cancel ladder, in seconds, and what the machine may add.
+/// The grace of one step of the cancel ladder, in seconds, and what the machine may add.
 const GRACE: u64 = 3;
 const SLACK: u64 = 1;
 

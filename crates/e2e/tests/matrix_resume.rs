@@ -1,4 +1,4 @@
-//! Every way in which the fake agent takes a session up again, or does not: the documented rung, the
+//! Every way in which the fake agent takes a session up again, or does not: the documented step, the
 //! same session, the same past to the byte, and one event that says how it came back.
 
 use jackfield_e2e::{Home, procs};
@@ -19,7 +19,7 @@ enum Past {
 }
 use Past::{Made, Own, Told};
 
-/// A name, the agent's flags, whether it keeps its sessions on disk, the rungs in the log, and what
+/// A name, the agent's flags, whether it keeps its sessions on disk, the steps in the log, and what
 /// it has of the past. `spec/resume.md` says the same in prose.
 type Row = (&'static str, &'static [&'static str], bool, &'static [&'static str], Past);
 
@@ -60,7 +60,7 @@ fn each_way_to_come_back_reaches_the_documented_rung_and_changes_nothing_that_wa
     daemon.stop();
 }
 
-fn play(home: &Home, (name, flags, keeps, rungs, past): &Row) {
+fn play(home: &Home, (name, flags, keeps, steps, past): &Row) {
     let mut flags: Vec<&str> = flags.to_vec();
     if flags.last() == Some(&"--load") {
         flags.push(name.strip_prefix("load-").expect("named after what it does"));
@@ -92,8 +92,8 @@ fn play(home: &Home, (name, flags, keeps, rungs, past): &Row) {
         woken.iter().filter(is_it).collect::<Vec<_>>()
     };
     let reached: Vec<&str> =
-        facts("bound").iter().filter_map(|it| it["params"]["rung"].as_str()).collect();
-    assert_eq!(reached, *rungs, "{name}");
+        facts("bound").iter().filter_map(|it| it["params"]["step"].as_str()).collect();
+    assert_eq!(reached, *steps, "{name}");
     assert_eq!(facts("prompted").len(), 1, "{name}: one prompt, written once");
     assert_eq!(facts("ended").len(), 1, "{name}");
 

@@ -4,7 +4,7 @@
 //! parsed (`serde_json::Value`, in views and clients).
 
 use crate::{
-    AgentName, AgentSessionId, HostId, RawJson, Rung, Seq, ServedOutcome, SessionId, Time,
+    AgentName, AgentSessionId, HostId, RawJson, RestoreStep, Seq, ServedOutcome, SessionId, Time,
     TurnOutcome,
 };
 use serde::{Deserialize, Serialize, de::Error as _};
@@ -56,7 +56,9 @@ pub struct SessionMoved {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentBound<J = RawJson> {
-    pub rung: Rung,
+    /// Earlier versions wrote `rung`.
+    #[serde(alias = "rung")]
+    pub step: RestoreStep,
     pub setup: J,
     /// The agent's new id of the session, if it changed.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -36,7 +36,7 @@ pub use kinds::{
     TurnStarted, UnaskedCall, UserAnswered, UserAsked,
 };
 pub use line::InvalidEvent;
-pub use outcome::{Rung, ServedOutcome, TurnOutcome};
+pub use outcome::{RestoreStep, ServedOutcome, TurnOutcome};
 pub use raw_json::RawJson;
 pub use received::{MissingEvent, ReceivedEvent};
 pub use request_key::RequestKey;

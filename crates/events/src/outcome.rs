@@ -63,7 +63,7 @@ pub enum ServedOutcome {
 /// How a session got its present agent process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Rung {
+pub enum RestoreStep {
     /// The agent still had the conversation and continued it.
     Resumed,
     /// The agent read the conversation back and replayed it.
@@ -76,14 +76,14 @@ pub enum Rung {
     Failed,
 }
 
-impl Rung {
+impl RestoreStep {
     pub fn as_str(self) -> &'static str {
         match self {
-            Rung::Resumed => "resumed",
-            Rung::Reloaded => "reloaded",
-            Rung::Forked => "forked",
-            Rung::Reseeded => "reseeded",
-            Rung::Failed => "failed",
+            RestoreStep::Resumed => "resumed",
+            RestoreStep::Reloaded => "reloaded",
+            RestoreStep::Forked => "forked",
+            RestoreStep::Reseeded => "reseeded",
+            RestoreStep::Failed => "failed",
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::{
     AgentBound, AgentMessage, AgentName, AgentSessionId, EventBody, KeyedPrompts, RawJson,
-    RequestKey, Rung, Seq, SessionEvent, SessionForked, SessionId, SessionOpened, Time,
+    RequestKey, RestoreStep, Seq, SessionEvent, SessionForked, SessionId, SessionOpened, Time,
     TurnOutcome, TurnStarted, first_prompt_line,
     limits::{OPTION_BYTES_MAX, OPTIONS_MAX, TITLE_BYTES_MAX},
 };
@@ -310,11 +310,11 @@ impl SessionSummary {
     }
 
     fn fold_bound(&mut self, bound: &AgentBound) {
-        match bound.rung {
-            Rung::Failed => return,
-            Rung::Reseeded => self.unseeded = true,
-            Rung::Forked => self.unseeded = false,
-            Rung::Resumed | Rung::Reloaded => {}
+        match bound.step {
+            RestoreStep::Failed => return,
+            RestoreStep::Reseeded => self.unseeded = true,
+            RestoreStep::Forked => self.unseeded = false,
+            RestoreStep::Resumed | RestoreStep::Reloaded => {}
         }
         if let Some(agent_session) = &bound.agent_session {
             self.agent_session = agent_session.clone();

@@ -8,6 +8,7 @@ use crate::{
     key_index::KeyIndex,
     limits,
     log::Texts,
+    message::HubMessage,
     timer::{HubTimer, Timers},
 };
 use std::collections::VecDeque;
@@ -19,6 +20,8 @@ pub(crate) struct HubContext {
     pub(crate) now: Time,
     pub(crate) timers: Timers<HubTimer>,
     pub(crate) outputs: VecDeque<Output>,
+    /// What sessions ask of the collection of all sessions, in order.
+    pub(crate) messages: VecDeque<HubMessage>,
     /// Bytes of messages that sessions, agents and clients retain.
     pub(crate) retained_bytes: ByteBudget,
     /// Bytes of events that are not durable yet, in all sessions.
@@ -48,6 +51,7 @@ impl HubContext {
             now,
             timers: Timers::default(),
             outputs: VecDeque::new(),
+            messages: VecDeque::new(),
             retained_bytes: ByteBudget::new(limits.kept),
             pending_bytes: ByteBudget::new(pending),
             outbox_bytes: ByteBudget::new(outboxes),
@@ -57,6 +61,11 @@ impl HubContext {
             is_stopping: false,
             config,
         }
+    }
+
+    /// Asks something of the collection of all sessions.
+    pub(crate) fn post(&mut self, message: HubMessage) {
+        self.messages.push_back(message);
     }
 
     /// Reports something to the operator.

@@ -56,12 +56,12 @@ pub enum Input {
     /// This hub owns a session from now on; `state` is the summary of its log. `from` is the host that owned it
     /// before, if another did.
     Adopted { session: SessionId, state: Box<SessionSummary>, from: Option<HostId> },
-    /// Release the ownership of a session; answered with [`crate::Output::LetGone`].
-    LetGo { session: SessionId },
+    /// Release the ownership of a session; answered with [`crate::Output::SessionReleased`].
+    ReleaseSession { session: SessionId },
     /// The response to [`crate::Output::Serve`], with the request id of the agent.
     Served { agent: AgentId, frame: Frame },
     /// What tenants use on the other hosts of a fleet in total.
-    Elsewhere { tenants: BTreeMap<TenantName, Usage> },
+    TenantUsageReported { tenants: BTreeMap<TenantName, Usage> },
     /// The policy rules changed. Decisions that were made stay.
     PolicyChanged { policies: Arc<PolicySet> },
     /// The machine is short of memory.
@@ -84,6 +84,13 @@ pub struct Exit {
     /// The process could not be started because the system has no processes, file descriptors or memory left. This
     /// does not count against the agent.
     pub shortage: bool,
+}
+
+impl Exit {
+    /// The end of a process that the hub itself decided.
+    pub(crate) fn with_status(status: String) -> Exit {
+        Exit { status, stderr: String::new(), started: true, shortage: false }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -35,8 +35,8 @@ impl KeyIndex {
         if keys.sessions.insert(key.clone(), session.clone()).is_none() {
             keys.order.push_back((at, key.clone()));
         }
-        while let Some((used, oldest)) = keys.order.front()
-            && (limits::KEYS_PER_TENANT_MAX < keys.order.len() || is_key_expired(*used, at))
+        while let Some((used_at, oldest)) = keys.order.front()
+            && (limits::KEYS_PER_TENANT_MAX < keys.order.len() || is_key_expired(*used_at, at))
         {
             keys.sessions.remove(oldest);
             keys.order.pop_front();

@@ -1,9 +1,9 @@
 //! The hub: a state machine of sessions, clients and agents. Inputs go in, outputs come out, nothing else happens.
 //!
-//! Read in this order: [`input`], [`output`], [`hub`], then [`log`] (what is appended, and when it may be delivered),
-//! `session` (turns, requests to the user, opening, restoring, delivery), `fanout` (subscribers and the messages that
-//! events become), `peer` (clients and their requests), `agent` (processes and their messages), `tenant` (quotas and rate
-//! limits).
+//! Read in this order: [`input`], [`output`], [`hub`] and `client_messages` (which dispatch), `sessions` (what concerns
+//! several sessions), `session` (turns, requests to the user, opening, restoring, delivery), [`log`] (what is appended, and
+//! when it may be delivered), `fanout` (subscribers and the messages that events become), `peer` (clients), `agent`
+//! (processes), `tenant` (quotas and rate limits). A module uses only modules that come later in this list.
 //!
 //! - **Invariant:** no I/O, no clock, no randomness, no hash order, no log lines: the same inputs
 //!   give the same outputs.
@@ -15,23 +15,26 @@
 
 mod agent;
 pub mod budget;
+mod client_messages;
 mod config;
 mod context;
+mod fallback;
 mod fanout;
-mod gauges;
 pub mod hub;
 mod id;
 pub mod input;
 mod key_index;
 pub mod limits;
 pub mod log;
+mod message;
 pub mod output;
-mod patience;
+mod parts;
 mod peer;
 mod peer_process;
 pub mod restart;
 mod session;
 mod session_name;
+mod sessions;
 mod storage;
 mod tenant;
 pub mod timer;
@@ -40,18 +43,18 @@ mod unique_json;
 pub use budget::ByteLimits;
 pub use config::{AgentPool, AskRule, Config, Liveness, Sleep, Unanswered};
 pub use fanout::{Rendering, cancel_notice};
-pub use gauges::{Gauges, Process};
 pub use hub::{Hub, Recovered};
 pub use id::{AgentId, ConnId};
 pub use input::{AppendFailure, Exit, Input};
 pub use jackfield_events::{Seq, SessionId, Time};
 pub use jackfield_policy::PolicySet;
+pub use jackfield_protocol::rfc3339;
 pub use limits::Limits;
 pub use output::{Environment, Launch, Note, Output, TERMINAL_PREFIX};
-pub use patience::Patience;
 pub use peer::wants_notices;
 pub use peer_process::{PeerPlace, PeerProcess};
-pub use session::{SHELL, rfc3339};
+pub use session::SHELL;
 pub use session_name::{is_known_to, tenant_of};
+pub use sessions::{Gauges, Process};
 pub use storage::StorageFault;
 pub use tenant::{TENANT_NAME_RULE, Tenant, Usage, is_tenant_name, quota_fault};

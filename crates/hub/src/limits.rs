@@ -107,7 +107,7 @@ pub const DIGEST_BYTES_MAX: usize = 32 * 1024;
 pub const DIGEST_PIECE_MAX: usize = 4 * 1024;
 pub const DIGEST_EVENTS_MAX: u64 = 8_192;
 
-/// Between the rungs of the cancel ladder: most agents stop within 250 ms.
+/// The delay between the steps of canceling: most agents stop within 250 ms.
 pub const CANCEL_GRACE_MS: u64 = 3_000;
 
 /// What running turns get to end by themselves when the daemon stops.
@@ -120,7 +120,7 @@ pub const RESTART_BACKOFF_MS: u64 = 100;
 /// The pause before a start doubles so often, and no further: to six seconds.
 pub const RESTART_DOUBLINGS_MAX: usize = 6;
 
-/// A session that sleeps and that nobody listens to is let go after so long, where it need not be kept:
+/// A suspended session without subscribers is released after this time, where it need not be kept:
 /// a client that was cut off is back by then, and one that had it adopted has attached.
 pub const UNATTENDED_MS: u64 = 10_000;
 

@@ -27,9 +27,9 @@ pub enum Output {
     Copy { from: SessionId, upto: Seq, to: SessionId, last: SessionEvent },
     /// Delete the stream of the session.
     Delete { session: SessionId },
-    /// The session is released, because of [`crate::Input::LetGo`] or because no client uses it here: its agent has
+    /// The session is released, because of [`crate::Input::ReleaseSession`] or because no client uses it here: its agent has
     /// ended and all events are stored. Another host may own it from now on.
-    LetGone { session: SessionId },
+    SessionReleased { session: SessionId },
     /// Send a message to a client.
     ToClient { conn: ConnId, text: Bytes },
     /// Send the queued messages of this client and close its connection; answer with
@@ -91,7 +91,7 @@ pub enum Note {
     SessionWoke {
         session: SessionId,
         agent: AgentId,
-        rung: &'static str,
+        step: &'static str,
     },
     SessionForked {
         session: SessionId,
@@ -114,7 +114,7 @@ pub enum Note {
         session: SessionId,
         from: Option<HostId>,
     },
-    SessionLetGo {
+    SessionReleased {
         session: SessionId,
     },
     TurnStarted {

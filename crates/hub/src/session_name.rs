@@ -25,10 +25,10 @@ pub fn is_known_to(tenant: Option<&str>, session: &str) -> bool {
 }
 
 /// The sessions of a tenant, or all. They are adjacent, because their names start alike.
-pub(crate) fn known_to<'a, T>(
-    tenant: Option<&'a str>,
-    sessions: &'a BTreeMap<SessionId, T>,
-) -> impl Iterator<Item = (&'a SessionId, &'a T)> {
+pub(crate) fn known_to<'s, 't, T>(
+    tenant: Option<&'t str>,
+    sessions: &'s BTreeMap<SessionId, T>,
+) -> impl Iterator<Item = (&'s SessionId, &'s T)> + use<'s, 't, T> {
     let from = tenant.map(|it| SessionId::from(format!("{it}{DOT}")));
     let from = from.unwrap_or_else(|| "".into());
     sessions.range(from..).take_while(move |(id, _)| is_known_to(tenant, id))

@@ -1,10 +1,7 @@
 //! Whether the journal accepts events, and how clients and operators are notified when it does not.
 
-use crate::{
-    ConnId, Hub, Note, Time,
-    session::{Session, Sessions, rfc3339},
-};
-use jackfield_protocol::{Fault, Frame, acp::Method};
+use crate::{Note, Time, log::SessionLog};
+use jackfield_protocol::{Fault, rfc3339};
 use serde_json::{Value, json};
 
 /// Failed appends of one session in a row before they are reported. A single failure may be a short wait for another
@@ -71,11 +68,24 @@ pub(crate) struct StorageState {
 }
 
 #[derive(Debug)]
-struct StorageFailure {
+pub(crate) struct StorageFailure {
     fault: StorageFault,
     /// The error of the journal, which may name files.
-    error: String,
+    pub(crate) error: String,
     since: Time,
+}
+
+impl StorageFailure {
+    /// As status and notices have it, without the names of files.
+    pub(crate) fn to_json(&self) -> Value {
+        json!({
+            "ok": false,
+            "cause": self.fault.name(),
+            "problem": self.fault.problem(),
+            "wayOut": self.fault.way_out(),
+            "since": rfc3339(self.since.0),
+        })
+    }
 }
 
 impl StorageState {
@@ -95,10 +105,47 @@ impl StorageState {
         self.failing.as_ref().is_some_and(|it| it.fault.needs_operator())
     }
 
+    pub(crate) fn failure(&self) -> Option<&StorageFailure> {
+        self.failing.as_ref()
+    }
+
+    /// An append failed for the `failures`th time in a row. Returns the report, if there is something new to report.
+    pub(crate) fn count_failure(
+        &mut self,
+        now: Time,
+        failures: u32,
+        fault: StorageFault,
+        error: &str,
+    ) -> Option<Note> {
+        let known = self.failing.as_ref();
+        if failures < FAILURES_MIN || known.is_some_and(|it| it.fault == fault) {
+            return None;
+        }
+        let since = known.map_or(now, |it| it.since);
+        self.failing = Some(StorageFailure { fault, error: error.to_owned(), since });
+        Some(Note::StorageFailing {
+            problem: fault.problem(),
+            error: error.to_owned(),
+            way_out: fault.way_out(),
+        })
+    }
+
+    /// Ends the failure unless a session still waits. Returns how long it lasted.
+    pub(crate) fn clear_failure(
+        &mut self,
+        now: Time,
+        is_stalled: impl FnOnce() -> bool,
+    ) -> Option<u64> {
+        if self.failing.is_none() || is_stalled() {
+            return None;
+        }
+        self.failing.take().map(|it| now.since(it.since))
+    }
+
     /// What a session waits for, if it waits for the storage.
-    pub(crate) fn describe_wait(&self, session: &Session) -> Option<String> {
-        let failing = self.failing.as_ref().filter(|_| is_stalled(session))?;
-        let events = match session.log.pending_events().count() {
+    pub(crate) fn describe_wait(&self, log: &SessionLog) -> Option<String> {
+        let failing = self.failing.as_ref().filter(|_| is_stalled(log))?;
+        let events = match log.pending_events().count() {
             1 => "1 event waits".to_owned(),
             events => format!("{events} events wait"),
         };
@@ -106,92 +153,17 @@ impl StorageState {
     }
 }
 
-impl Sessions {
-    pub(crate) fn count_pending_events(&self) -> usize {
-        self.by_id.values().map(|it| it.log.pending_events().count()).sum()
-    }
-}
-
-impl Hub {
-    /// An append of a session failed for the `failures`th time in a row.
-    pub(crate) fn on_storage_failed(&mut self, failures: u32, fault: StorageFault, error: &str) {
-        let known = self.parts.storage.failing.as_ref();
-        if failures < FAILURES_MIN || known.is_some_and(|it| it.fault == fault) {
-            return;
-        }
-        let since = known.map_or(self.parts.cx.now, |it| it.since);
-        self.parts.storage.failing = Some(StorageFailure { fault, error: error.to_owned(), since });
-        self.parts.cx.note(Note::StorageFailing {
-            problem: fault.problem(),
-            error: error.to_owned(),
-            way_out: fault.way_out(),
-        });
-        self.send_storage_state();
-    }
-
-    /// Reports the end of a failure when no session waits for the storage any more.
-    pub(crate) fn check_storage(&mut self) {
-        if self.parts.storage.failing.is_none() || self.sessions.by_id.values().any(is_stalled) {
-            return;
-        }
-        let failing = self.parts.storage.failing.take();
-        let after_ms = failing.map_or(0, |it| self.parts.cx.now.since(it.since));
-        self.parts.cx.note(Note::StorageRecovered { after_ms });
-        self.send_storage_state();
-    }
-
-    /// The state for status and notices. Tenants do not get the names of files.
-    pub(crate) fn storage_json(&self, conn: ConnId) -> Value {
-        self.storage_trouble(conn).unwrap_or_else(|| json!({ "ok": true }))
-    }
-
-    /// The state for lists, which omit a storage that works.
-    pub(crate) fn storage_trouble(&self, conn: ConnId) -> Option<Value> {
-        let is_operator = self.parts.clients.tenant_name(conn).is_none();
-        let lost = self.parts.cx.config.lost_records.filter(|_| is_operator);
-        if lost.is_none() && self.parts.storage.failing.is_none() {
-            return None;
-        }
-        let mut storage = json!({ "ok": true });
-        if let Some(lost) = lost {
-            storage["lostRecords"] = json!(lost);
-        }
-        if let Some(StorageFailure { fault, error, since }) = &self.parts.storage.failing {
-            storage["ok"] = json!(false);
-            storage["cause"] = json!(fault.name());
-            storage["problem"] = json!(fault.problem());
-            storage["wayOut"] = json!(fault.way_out());
-            storage["since"] = json!(rfc3339(since.0));
-            if is_operator {
-                storage["error"] = json!(error);
-                storage["unwrittenEvents"] = json!(self.sessions.count_pending_events());
-            }
-        }
-        Some(storage)
-    }
-
-    /// Sends the state of the storage to all clients that know the hub.
-    fn send_storage_state(&mut self) {
-        let recipients =
-            self.parts.clients.connections.iter().filter(|(_, it)| it.notices && !it.relay);
-        let recipients: Vec<ConnId> = recipients.map(|(conn, _)| *conn).collect();
-        for conn in recipients {
-            let state = self.storage_json(conn).to_string();
-            let frame = Frame::notification(Method::ControlStorage.name(), &state);
-            self.parts.clients.send(&mut self.parts.cx, conn, frame.into_bytes());
-        }
-    }
-}
-
-fn is_stalled(session: &Session) -> bool {
-    FAILURES_MIN <= session.log.failed_appends() && !session.log.is_all_durable()
+/// Whether appends of this log have failed often enough to be reported.
+pub(crate) fn is_stalled(log: &SessionLog) -> bool {
+    FAILURES_MIN <= log.failed_appends() && !log.is_all_durable()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AppendFailure, Config, Input, Output, Recovered, Seq};
+    use crate::{AppendFailure, Config, ConnId, Hub, Input, Output, Recovered, Seq};
     use jackfield_events::SessionSummary;
+    use jackfield_protocol::Frame;
 
     const CLIENT: ConnId = ConnId(1);
 
@@ -204,7 +176,7 @@ mod tests {
         drain(&mut hub);
         hub.handle(Time(0), Input::ClientOpened { conn: CLIENT, peer: None });
         let params = r#"{"protocolVersion":1,"clientCapabilities":{"_meta":{"jackfield":{}}}}"#;
-        say(&mut hub, "initialize", params);
+        request(&mut hub, "initialize", params);
         hub
     }
 
@@ -213,7 +185,7 @@ mod tests {
     }
 
     /// What the client gets after it has sent something.
-    fn say(hub: &mut Hub, method: &str, params: &str) -> Vec<Value> {
+    fn request(hub: &mut Hub, method: &str, params: &str) -> Vec<Value> {
         let frame = Frame::request("7", method, params);
         hear(hub, Input::ClientSpoke { conn: CLIENT, frame })
     }
@@ -251,9 +223,9 @@ mod tests {
         assert!(notice["params"]["wayOut"].as_str().unwrap().starts_with("free space"));
         assert_eq!(notice["params"]["unwrittenEvents"], 1);
         assert!(fail(&mut hub, StorageFault::DiskFull).is_empty());
-        let status = say(&mut hub, "_jackfield/status", "{}").remove(0);
+        let status = request(&mut hub, "_jackfield/status", "{}").remove(0);
         assert_eq!(status["result"]["storage"]["error"], "ENOSPC");
-        let rows = say(&mut hub, "_jackfield/sessions", "{}").remove(0);
+        let rows = request(&mut hub, "_jackfield/sessions", "{}").remove(0);
         let row = &rows["result"]["sessions"][0];
         assert_eq!(row["state"], "stalled");
         assert_eq!(row["doing"], "1 event waits to be written: the disk is full");
@@ -271,7 +243,7 @@ mod tests {
             fail(&mut hub, fault);
             fail(&mut hub, fault);
             let prompt = r#"{"sessionId":"s-1","prompt":[{"type":"text","text":"x"}]}"#;
-            let heard = say(&mut hub, "session/prompt", prompt);
+            let heard = request(&mut hub, "session/prompt", prompt);
             let code = heard.first().map(|it| it["error"]["data"]["jackfield"]["code"].clone());
             assert_eq!(code == Some(json!("storage_failing")), is_refused, "{heard:?}");
         }
@@ -281,11 +253,11 @@ mod tests {
     fn an_attach_hears_what_is_durable_while_the_rest_waits() {
         let mut hub = hub();
         let attach = r#"{"sessionId":"s-1","after":5,"facts":true}"#;
-        assert!(say(&mut hub, "_jackfield/attach", attach).is_empty(), "event 6 is on its way");
+        assert!(request(&mut hub, "_jackfield/attach", attach).is_empty(), "event 6 is on its way");
         hub = self::hub();
         fail(&mut hub, StorageFault::ReadOnly);
         fail(&mut hub, StorageFault::ReadOnly);
-        let heard = say(&mut hub, "_jackfield/attach", attach);
+        let heard = request(&mut hub, "_jackfield/attach", attach);
         let expected = json!({ "sessionId": "s-1", "head": 5, "unwritten": 1 });
         assert_eq!(heard[0]["result"], expected);
     }

@@ -12,8 +12,13 @@ const SEEDS_MIN: u64 = 1_000;
 pub(crate) fn run_seeds(name: &str) -> RunTally {
     let wanted = std::env::var("SIM_SEEDS").ok().and_then(|it| it.parse().ok());
     let seeds = wanted.unwrap_or(SEEDS_MIN).max(SEEDS_MIN);
+    run_range(name, 0..seeds)
+}
+
+/// Runs these seeds of the world with this name.
+pub(crate) fn run_range(name: &str, seeds: std::ops::Range<u64>) -> RunTally {
     let world = WORLDS.iter().find(|it| it.name == name).expect("a simulated world has this name");
-    world.run_seeds(0..seeds, world.steps).unwrap_or_else(|failure| {
+    world.run_seeds(seeds, world.steps).unwrap_or_else(|failure| {
         let SeedFailure { seed, steps, invariant, detail, trace } = failure;
         let replay = world.replay_command(seed, steps);
         let end = &trace[trace.len().saturating_sub(60)..];

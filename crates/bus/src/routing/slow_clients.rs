@@ -97,7 +97,7 @@ impl Bus {
     }
 
     fn set_outbox_timer(&mut self) {
-        if !self.has_outbox_timer && self.outboxes.all_max() < self.outboxes.used() {
+        if !self.has_outbox_timer && self.outboxes.all_max() < self.outboxes.used_bytes() {
             self.has_outbox_timer = true;
             self.timers.set(self.now.plus(SHARED_HOLD_MS), Timer::Outboxes);
         }

@@ -21,14 +21,14 @@ impl MainLoop {
             }
             FleetCall::Drain => {
                 for session in self.session_ids() {
-                    self.feed(Input::LetGo { session });
+                    self.feed(Input::ReleaseSession { session });
                 }
             }
             FleetCall::StopEverything(response) => {
                 self.stop_everything();
                 let _ignored = response.send(());
             }
-            FleetCall::UsageElsewhere(tenants) => self.feed(Input::Elsewhere { tenants }),
+            FleetCall::UsageElsewhere(tenants) => self.feed(Input::TenantUsageReported { tenants }),
             FleetCall::ReportLoad(response) => {
                 let gauges = self.hub.gauges();
                 let to_u32 = |it: usize| u32::try_from(it).unwrap_or(u32::MAX);

@@ -298,9 +298,8 @@ fn read_page(
     cursor: Option<&str>,
     filter: &SessionFilter,
 ) -> Result<SessionPage, Fault> {
-    let invalid_cursor = || Fault::InvalidParams {
-        why: "`cursor` is none of ours: leave it out to start over".into(),
-    };
+    let invalid_cursor =
+        || Fault::InvalidParams { why: "`cursor` is not valid: leave it out to start over".into() };
     let cursor = cursor.map(|it| ListCursor::parse(it).ok_or_else(invalid_cursor)).transpose()?;
     let mut sessions = Vec::new();
     let (end, mut before) = match cursor {

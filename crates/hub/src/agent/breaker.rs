@@ -1,16 +1,15 @@
 //! The circuit breaker of an agent. After too many failures no process is started for some time, and requests are refused
 //! with the last error and the time of the next try. Then one process is tried, and other starts wait for its outcome.
 
-use super::Agent;
+use super::Agents;
 use crate::{
-    AgentId, Exit, Hub,
-    agent::Agents,
+    AgentId, Exit, Time,
     context::HubContext,
     limits,
     restart::{RestartCounter, RestartVerdict},
-    session::rfc3339,
 };
-use jackfield_protocol::Fault;
+use jackfield_events::AgentName;
+use jackfield_protocol::{Fault, rfc3339};
 
 #[derive(Debug, Default)]
 pub(crate) struct CircuitBreaker {
@@ -62,7 +61,7 @@ impl Agents {
     }
 
     /// A process has started successfully.
-    pub(super) fn on_agent_came_up(&mut self, id: AgentId) {
+    pub(crate) fn on_agent_came_up(&mut self, id: AgentId) {
         let Some(name) = self.processes.get(&id).map(|it| &it.launch.name) else { return };
         if let Some(it) = self.breakers.get_mut(name) {
             (it.open, it.trial) = (false, None);
@@ -75,26 +74,10 @@ impl Agents {
         it.has_completed_turn = true;
         self.breakers.remove(&it.launch.name);
     }
-}
 
-impl Hub {
-    /// Counts a process that ended without being asked to. It does not count if it had completed a turn, if all its sessions
-    /// had failed in another process before (then the sessions may be the cause), or if it could not be started because the
-    /// system has no file descriptors, processes or memory left.
-    pub(super) fn count_failure(&mut self, dead: &Agent, exit: &Exit) {
-        let now = self.parts.cx.now;
-        let failed = |it: &&crate::SessionId| {
-            self.sessions.by_id.get(*it).is_some_and(|it| it.restarts.has_any(now))
-        };
-        let sessions = &dead.slots.sessions;
-        if exit.shortage
-            || dead.stopping
-            || dead.has_completed_turn
-            || (!sessions.is_empty() && sessions.iter().all(|it| failed(&it)))
-        {
-            return;
-        }
-        let it = self.parts.agents.breakers.entry(dead.launch.name.clone()).or_default();
+    /// Counts a process that failed.
+    pub(crate) fn count_failure(&mut self, now: Time, agent: &AgentName, exit: &Exit) {
+        let it = self.breakers.entry(agent.clone()).or_default();
         it.failures.ended(now);
         let stderr = exit.stderr.lines().map(str::trim).rfind(|it| !it.is_empty());
         it.last = match stderr {

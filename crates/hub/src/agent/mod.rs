@@ -1,32 +1,34 @@
 //! Agent processes: their start, their slots, pending requests and their end.
 
-mod activity;
 mod admission;
 mod breaker;
-mod exit;
-mod messages;
-mod oversized;
+mod early_updates;
+mod pending_request;
+mod restore_method;
 mod slots;
 mod warm;
 
-pub(crate) use activity::SessionActivity;
 pub(crate) use admission::AgentStart;
 pub(crate) use breaker::CircuitBreaker;
-pub(crate) use messages::{error_of, is_journaled};
+pub(crate) use pending_request::PendingRequest;
+pub(crate) use restore_method::RestoreMethod;
 pub(crate) use slots::{AgentSlots, SlotOwner};
 pub(crate) use warm::ProcessShape;
 
 use crate::{
-    AgentId, ConnId, Hub, Launch, Output, SessionId, Time,
+    AgentId, ConnId, Exit, Launch, Output, SessionId, Time,
     budget::{ByteCharge, ByteOwner},
     context::HubContext,
     limits,
-    peer::agent_hello,
-    session::RestoreMethod,
+    peer::PROTOCOL_VERSION,
     timer::HubTimer,
 };
 use jackfield_events::AgentName;
-use jackfield_protocol::{Frame, acp::Method};
+use jackfield_protocol::{
+    Fault, Frame,
+    acp::{Durability, Method},
+};
+use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, VecDeque};
 
 /// All agent processes, the starts that wait for one, and what decides whether another is started.
@@ -67,7 +69,7 @@ pub(crate) struct Agent {
     /// Requests that were sent to it, by the request id of the hub.
     pub(crate) waiting: BTreeMap<u64, PendingRequest>,
     /// Updates of sessions whose ids it has not reported yet.
-    pub(crate) updates_before_session_id: Vec<(Frame, ByteCharge)>,
+    pub(crate) early_updates: Vec<(Frame, ByteCharge)>,
     kept: ByteOwner,
     /// Its program never asks for permission before it acts.
     pub(crate) never_asks: bool,
@@ -89,66 +91,6 @@ pub(crate) struct PeerCapabilities {
     pub(crate) close: bool,
 }
 
-/// A request that was sent to an agent, and who gets the answer.
-#[derive(Debug)]
-pub(crate) enum PendingRequest {
-    Initialize,
-    /// A request of a client. `setting` is set if a successful answer is logged as a setting of the session.
-    Client {
-        conn: ConnId,
-        id: Box<str>,
-        session: Option<SessionId>,
-        setting: Option<Frame>,
-        /// The bytes of the request until it is answered.
-        _charge: ByteCharge,
-    },
-    New(SessionId),
-    /// A step of restoring a session.
-    Reopen(SessionId, RestoreMethod),
-    /// A setting of a session that is being restored.
-    Setting(SessionId, String),
-    Prompt(SessionId, u64),
-    /// The answer is ignored. If it names a session, that session is closed.
-    Unwanted,
-}
-
-impl PendingRequest {
-    /// Whether the process can serve a session after the answer.
-    pub(crate) fn is_start(&self) -> bool {
-        matches!(
-            self,
-            PendingRequest::Initialize | PendingRequest::New(_) | PendingRequest::Reopen(..)
-        )
-    }
-
-    /// Whether the answer has the id of a session.
-    fn names(&self) -> bool {
-        matches!(
-            self,
-            PendingRequest::New(_)
-                | PendingRequest::Reopen(_, RestoreMethod::New | RestoreMethod::Fork)
-                | PendingRequest::Unwanted
-        )
-    }
-
-    /// Whether the answer is used.
-    pub(crate) fn is_wanted(&self) -> bool {
-        !matches!(self, PendingRequest::Unwanted)
-    }
-
-    /// The session that the request concerns.
-    pub(crate) fn session(&self) -> Option<&SessionId> {
-        match self {
-            PendingRequest::New(id)
-            | PendingRequest::Reopen(id, _)
-            | PendingRequest::Setting(id, _)
-            | PendingRequest::Prompt(id, _) => Some(id),
-            PendingRequest::Client { session, .. } => session.as_ref(),
-            PendingRequest::Initialize | PendingRequest::Unwanted => None,
-        }
-    }
-}
-
 impl Agent {
     pub(crate) fn is_ready(&self) -> bool {
         self.phase == Phase::Ready && !self.stopping
@@ -161,14 +103,42 @@ impl Agent {
         self.next_id
     }
 
+    /// The agent answered `initialize`.
+    pub(crate) fn set_initialized(&mut self, result: &str) {
+        let value: Value = serde_json::from_str(result).unwrap_or_default();
+        let offers = |name: &str| {
+            let path = format!("/agentCapabilities/sessionCapabilities/{name}");
+            value.pointer(&path).is_some_and(|it| !it.is_null())
+        };
+        self.phase = Phase::Ready;
+        self.initialize_result = Some(result.into());
+        self.capabilities = PeerCapabilities {
+            load: value.pointer("/agentCapabilities/loadSession") == Some(&Value::Bool(true)),
+            resume: offers("resume"),
+            fork: offers("fork"),
+            close: offers("close"),
+        };
+    }
+
+    /// The error for requests that its end leaves unanswered.
+    pub(crate) fn exit_fault(&self, exit: &Exit) -> Fault {
+        let agent = self.launch.name.to_string();
+        let (status, stderr) = (exit.status.clone(), exit.stderr.clone());
+        if self.phase == Phase::Ready {
+            Fault::AgentGone { agent, status, stderr }
+        } else {
+            Fault::AgentNotStarted { agent, why: status, stderr }
+        }
+    }
+
     /// Whether it serves no client and no session yet.
     pub(crate) fn is_warm(&self) -> bool {
         self.slots.is_empty() && !self.stopping
     }
 
     /// Whether a request for a session id is pending.
-    pub(crate) fn owes_a_name(&self) -> bool {
-        self.waiting.values().any(PendingRequest::names)
+    pub(crate) fn awaits_session_id(&self) -> bool {
+        self.waiting.values().any(PendingRequest::is_answered_with_session_id)
     }
 }
 
@@ -197,10 +167,10 @@ impl Agents {
         cx: &mut HubContext,
         launch: Launch,
         initialize_params: Option<Box<str>>,
-        seat: Option<SlotOwner>,
+        owner: Option<SlotOwner>,
     ) -> AgentId {
         let id = self.next_agent_id();
-        let params = agent_hello(initialize_params.as_deref());
+        let params = agent_initialize_params(initialize_params.as_deref());
         let mut agent = Agent {
             launch: launch.clone(),
             pid: None,
@@ -215,13 +185,13 @@ impl Agents {
             stopping: false,
             paused: false,
             waiting: BTreeMap::new(),
-            updates_before_session_id: Vec::new(),
+            early_updates: Vec::new(),
             kept: ByteOwner::default(),
             never_asks: false,
             next_id: 0,
         };
-        if let Some(seat) = seat {
-            agent.slots.assign(seat);
+        if let Some(owner) = owner {
+            agent.slots.assign(owner);
         }
         let our_id = agent.expect(PendingRequest::Initialize);
         self.processes.insert(id, agent);
@@ -241,6 +211,24 @@ impl Agents {
         }
     }
 
+    /// The session whose log a request waited for, so that messages about the request do not overtake it.
+    pub(crate) fn session_of_request(&self, agent: AgentId, hub_id: u64) -> Option<SessionId> {
+        self.processes.get(&agent)?.waiting.get(&hub_id)?.session().cloned()
+    }
+
+    /// The running process that was inactive for the longest time, of those that fit.
+    pub(crate) fn find_least_used(&self, fits: impl Fn(&Agent) -> bool) -> Option<AgentId> {
+        let fitting = self.processes.iter().filter(|(_, it)| !it.stopping && fits(it));
+        fitting.min_by_key(|(id, it)| (it.last_active_at, **id)).map(|(id, _)| *id)
+    }
+
+    pub(crate) fn stop_all(&mut self, cx: &mut HubContext) {
+        let agents: Vec<AgentId> = self.processes.keys().copied().collect();
+        for agent in agents {
+            self.stop_agent(cx, agent);
+        }
+    }
+
     /// Kills an agent that was asked to stop and did not.
     pub(crate) fn kill_agent(&mut self, cx: &mut HubContext, id: AgentId) {
         let Some(agent) = self.processes.get_mut(&id) else { return };
@@ -249,78 +237,26 @@ impl Agents {
     }
 }
 
-impl Hub {
-    /// Sends a request of the hub to an agent.
-    pub(crate) fn ask_agent(
-        &mut self,
-        id: AgentId,
-        method: &str,
-        params: &str,
-        waiting: PendingRequest,
-    ) {
-        let (starts, session) = (waiting.is_start(), waiting.session().cloned());
-        let Some(our_id) = self.parts.agents.processes.get_mut(&id).map(|it| it.expect(waiting))
-        else {
-            return;
-        };
-        if starts {
-            self.parts.cx.timers.set(
-                self.parts.cx.now.plus(limits::START_MS_MAX),
-                HubTimer::AgentStart(id, our_id),
-            );
-        }
-        if let Some(session) = session {
-            self.with_session(&session, |it, parts| it.mark_agent_used(parts, starts));
-        }
-        let frame = Frame::request(&our_id.to_string(), method, params);
-        self.parts.cx.outputs.push_back(Output::ToAgent { agent: id, text: frame.bytes().clone() });
+/// The parameters of `initialize`: those of the client that the process is started for, in our protocol version.
+fn agent_initialize_params(client: Option<&str>) -> String {
+    let mut params = client
+        .and_then(|it| serde_json::from_str::<Map<String, Value>>(it).ok())
+        .unwrap_or_default();
+    params.insert("protocolVersion".into(), PROTOCOL_VERSION.into());
+    if !params.contains_key("clientInfo") {
+        let info = json!({ "name": "jackfield", "version": env!("CARGO_PKG_VERSION") });
+        params.insert("clientInfo".into(), info);
     }
+    Value::from(params).to_string()
+}
 
-    /// An agent has not answered a request of its start in time. If it serves other sessions, only this one gives up;
-    /// otherwise it is stopped.
-    pub(crate) fn on_start_deadline(&mut self, id: AgentId, step: u64) {
-        let Some(agent) = self.parts.agents.processes.get(&id) else { return };
-        let Some(waiting) = agent.waiting.get(&step).filter(|it| it.is_start()) else { return };
-        match waiting.session().filter(|it| agent.slots.has(it) && !agent.slots.is_alone(it)) {
-            Some(session) => self.give_up_on(id, &session.clone()),
-            None => self.parts.agents.stop_agent(&mut self.parts.cx, id),
-        }
-    }
+/// Whether messages of this kind are logged.
+pub(crate) fn is_journaled(frame: &Frame) -> bool {
+    frame.known_method().is_some_and(|it| it.row().durability == Durability::Journaled)
+}
 
-    /// Pauses reading an agent whose events the journal cannot store fast enough, and resumes it later.
-    pub(crate) fn ease_agent(&mut self, id: &SessionId) {
-        let limits = self.parts.cx.config.limits;
-        let Some(session) = self.sessions.by_id.get_mut(id) else { return };
-        let held = session.log.pending_bytes();
-        session.log.charge_pending_bytes(&self.parts.cx.pending_bytes);
-        let all_full = self.parts.cx.pending_bytes.is_exceeded_by(held);
-        let Some((agent_id, agent)) = session
-            .agent
-            .and_then(|it| self.parts.agents.processes.get_mut(&it).map(|agent| (it, agent)))
-        else {
-            return;
-        };
-        if !agent.paused && (limits.held_bytes_max < held || all_full) {
-            agent.paused = true;
-            self.parts.cx.outputs.push_back(Output::PauseAgent { agent: agent_id });
-        } else if agent.paused && held < limits.held_bytes_low {
-            self.ease(agent_id);
-        }
-    }
-
-    /// Resumes reading an agent, unless one of its sessions still has too many pending events.
-    fn ease(&mut self, id: AgentId) {
-        let low = self.parts.cx.config.limits.held_bytes_low;
-        let held = |it: &SessionId| self.sessions.by_id[it].log.pending_bytes();
-        let behind = self.served_by(id).iter().any(|it| low <= held(it));
-        let Some(agent) =
-            self.parts.agents.processes.get_mut(&id).filter(|it| it.paused && !behind)
-        else {
-            return;
-        };
-        agent.paused = false;
-        if !self.is_held(id) {
-            self.parts.cx.outputs.push_back(Output::ResumeAgent { agent: id });
-        }
-    }
+/// The error object of a response, or one that says that there was none.
+pub(crate) fn error_of(frame: &Frame) -> String {
+    let none = r#"{"code":-32603,"message":"the agent answered with neither result nor error"}"#;
+    frame.error().unwrap_or(none).to_owned()
 }

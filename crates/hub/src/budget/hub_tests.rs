@@ -26,7 +26,7 @@ struct Scene {
     durable: bool,
     /// Whether agents answer `session/new` and `session/resume`.
     opens: bool,
-    told: Vec<(ConnId, Value)>,
+    received: Vec<(ConnId, Value)>,
     to_agents: Vec<(AgentId, Value)>,
     others: Vec<Output>,
     written: Vec<EventBody>,
@@ -47,7 +47,7 @@ impl Scene {
             hub: Hub::new(config, Time(0), recovered),
             durable: true,
             opens: true,
-            told: Vec::new(),
+            received: Vec::new(),
             to_agents: Vec::new(),
             others: Vec::new(),
             written: Vec::new(),
@@ -74,7 +74,7 @@ impl Scene {
             while let Some(output) = self.hub.poll_output() {
                 match output {
                     Output::ToClient { conn, text } => {
-                        self.told.push((conn, serde_json::from_slice(&text).unwrap()));
+                        self.received.push((conn, serde_json::from_slice(&text).unwrap()));
                     }
                     Output::Append { session, event, .. } => {
                         if self.durable {
@@ -107,7 +107,7 @@ impl Scene {
         Some(Input::AgentSpoke { agent, frame })
     }
 
-    fn say(&mut self, conn: ConnId, message: &Value) {
+    fn send(&mut self, conn: ConnId, message: &Value) {
         let frame = Frame::parse_str(&message.to_string()).unwrap();
         self.feed(Input::ClientSpoke { conn, frame });
     }
@@ -116,9 +116,9 @@ impl Scene {
     fn ask(&mut self, conn: ConnId, method: &str, params: &Value) -> Value {
         self.next_id += 1;
         let id = self.next_id;
-        self.say(conn, &json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+        self.send(conn, &json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
         let is_it = |it: &&(ConnId, Value)| it.0 == conn && it.1["id"] == id;
-        self.told.iter().find(is_it).map(|it| it.1.clone()).unwrap_or_default()
+        self.received.iter().find(is_it).map(|it| it.1.clone()).unwrap_or_default()
     }
 
     fn open(&mut self, conn: ConnId) -> String {
@@ -182,9 +182,9 @@ fn agent_that_says_too_much_before_its_session_is_open_is_refused() {
     assert!(!scene.has(|it| matches!(it, Output::StopAgent { .. })));
     scene.update(1, LARGE);
     assert!(scene.has(|it| matches!(it, Output::StopAgent { .. })));
-    let (_, answer) = scene.told.last().unwrap();
+    let (_, answer) = scene.received.last().unwrap();
     assert_eq!(code(answer), "agent_gone");
-    assert_eq!(scene.hub.parts.cx.retained_bytes.used(), 0, "nothing of it is kept");
+    assert_eq!(scene.hub.parts.cx.retained_bytes.used_bytes(), 0, "nothing of it is kept");
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn early_messages_of_all_agents_are_bounded_together() {
     }
     let stopped = scene.others.iter().filter(|it| matches!(it, Output::StopAgent { .. })).count();
     assert_eq!(stopped, 2, "two of them have what all may have");
-    assert!(scene.hub.parts.cx.retained_bytes.used() <= KEPT.all_max);
+    assert!(scene.hub.parts.cx.retained_bytes.used_bytes() <= KEPT.all_max);
 }
 
 #[test]
@@ -211,9 +211,9 @@ fn ask_that_cannot_be_kept_is_answered_with_an_error_and_small_ones_are_kept() {
     assert_eq!(scene.permission(1, 12, 10), None);
     // An ask that is answered makes room.
     let asked = |it: &&(ConnId, Value)| it.1["method"] == "session/request_permission";
-    let (_, ask) = scene.told.iter().find(asked).unwrap().clone();
+    let (_, ask) = scene.received.iter().find(asked).unwrap().clone();
     let outcome = json!({ "outcome": { "outcome": "selected", "optionId": "yes" } });
-    scene.say(CLIENT, &json!({ "jsonrpc": "2.0", "id": ask["id"], "result": outcome }));
+    scene.send(CLIENT, &json!({ "jsonrpc": "2.0", "id": ask["id"], "result": outcome }));
     assert_eq!(scene.permission(1, 13, LARGE), None);
 }
 
@@ -251,8 +251,8 @@ fn prompt_that_cannot_be_kept_is_answered_overloaded() {
     assert_eq!(scene.prompt(CLIENT, &session, LARGE), Value::Null);
     assert_eq!(code(&scene.prompt(CLIENT, &session, LARGE)), "overloaded");
     assert_eq!(scene.prompt(OTHER, &session, 10), Value::Null);
-    scene.say(CLIENT, &json!({ "method": "session/cancel", "params": { "sessionId": session } }));
-    assert_eq!(scene.hub.parts.cx.retained_bytes.used(), 0, "what is withdrawn is not kept");
+    scene.send(CLIENT, &json!({ "method": "session/cancel", "params": { "sessionId": session } }));
+    assert_eq!(scene.hub.parts.cx.retained_bytes.used_bytes(), 0, "what is withdrawn is not kept");
 }
 
 #[test]
@@ -264,7 +264,7 @@ fn prompts_that_an_earlier_daemon_left_are_counted() {
     let id: SessionId = session.as_str().into();
     let state = scene.hub.session(&id).unwrap().clone();
     let mut scene = Scene::with(limits(), [Recovered { session: id, state }]);
-    assert!(LARGE < scene.hub.parts.cx.retained_bytes.used());
+    assert!(LARGE < scene.hub.parts.cx.retained_bytes.used_bytes());
     assert_eq!(code(&scene.prompt(CLIENT, &session, LARGE)), "overloaded");
 }
 
@@ -325,7 +325,7 @@ fn title_that_is_too_long_is_told_and_not_kept() {
         let update = json!({ "sessionUpdate": "session_info_update", "title": title });
         let params = json!({ "sessionId": "theirs-1", "update": update });
         scene.agent_says(1, &json!({ "method": "session/update", "params": params }));
-        assert_eq!(scene.told.last().unwrap().1["params"]["update"]["title"], title);
+        assert_eq!(scene.received.last().unwrap().1["params"]["update"]["title"], title);
         let state = scene.hub.session(&session.as_str().into()).unwrap();
         assert_eq!(state.title.as_ref() == Some(&title), kept);
     }
@@ -349,7 +349,7 @@ fn client_that_does_not_read_while_answers_add_up_is_cut_off() {
         scene.agent_says(1, &json!({ "id": asked["id"], "result": result }));
         assert_eq!(scene.has(|it| matches!(it, Output::CloseClient { conn: CLIENT })), cut_off);
     }
-    assert_eq!(code(&scene.told.last().unwrap().1), "overloaded");
+    assert_eq!(code(&scene.received.last().unwrap().1), "overloaded");
 }
 
 #[test]

@@ -31,13 +31,13 @@ pub struct ByteLimits {
 #[derive(Debug)]
 pub struct ByteBudget {
     limits: ByteLimits,
-    used: Arc<AtomicUsize>,
+    used_bytes: Arc<AtomicUsize>,
 }
 
 /// What one owner keeps.
 #[derive(Debug, Default)]
 pub struct ByteOwner {
-    used: Arc<AtomicUsize>,
+    used_bytes: Arc<AtomicUsize>,
 }
 
 /// Bytes that are kept, until it is dropped.
@@ -52,25 +52,25 @@ pub struct ByteCharge {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OverBudget {
     bytes: usize,
-    used: usize,
+    used_bytes: usize,
     max: usize,
     of_all: bool,
 }
 
 impl ByteBudget {
     pub fn new(limits: ByteLimits) -> ByteBudget {
-        ByteBudget { limits, used: Arc::default() }
+        ByteBudget { limits, used_bytes: Arc::default() }
     }
 
     /// Whether an owner may keep so many bytes more.
     pub fn check(&self, owner: &ByteOwner, bytes: usize) -> Result<(), OverBudget> {
         let ByteLimits { own_max, own_min, all_max } = self.limits;
-        let (own, all) = (owner.used.load(Relaxed), self.used());
+        let (own, all) = (owner.used_bytes.load(Relaxed), self.used_bytes());
         if own_max < own + bytes {
-            return Err(OverBudget { bytes, used: own, max: own_max, of_all: false });
+            return Err(OverBudget { bytes, used_bytes: own, max: own_max, of_all: false });
         }
         if all_max < all + bytes && own_min < own + bytes {
-            return Err(OverBudget { bytes, used: all, max: all_max, of_all: true });
+            return Err(OverBudget { bytes, used_bytes: all, max: all_max, of_all: true });
         }
         Ok(())
     }
@@ -83,7 +83,7 @@ impl ByteBudget {
 
     /// Counts bytes that are kept in any case.
     pub fn charge_unchecked(&self, owner: &ByteOwner, bytes: usize) -> ByteCharge {
-        let (own, all) = (Arc::clone(&owner.used), Arc::clone(&self.used));
+        let (own, all) = (Arc::clone(&owner.used_bytes), Arc::clone(&self.used_bytes));
         let mut charge = ByteCharge { bytes: 0, own, all };
         charge.resize(bytes);
         charge
@@ -91,15 +91,15 @@ impl ByteBudget {
 
     /// Whether all owners together keep more than they may, and this one more than it may in any case.
     pub fn is_exceeded_by(&self, bytes: usize) -> bool {
-        self.limits.all_max < self.used() && self.limits.own_min < bytes
+        self.limits.all_max < self.used_bytes() && self.limits.own_min < bytes
     }
 
     pub fn all_max(&self) -> usize {
         self.limits.all_max
     }
 
-    pub fn used(&self) -> usize {
-        self.used.load(Relaxed)
+    pub fn used_bytes(&self) -> usize {
+        self.used_bytes.load(Relaxed)
     }
 }
 
@@ -140,11 +140,11 @@ impl Drop for ByteCharge {
 
 impl fmt::Display for OverBudget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let OverBudget { bytes, used, max, of_all } = self;
+        let OverBudget { bytes, used_bytes, max, of_all } = self;
         let whose = if *of_all { "all sessions together" } else { "this session or connection" };
         write!(
             f,
-            "a message of {bytes} bytes cannot be kept: {used} bytes of {whose} wait already, and at most {max} may; \
+            "a message of {bytes} bytes cannot be kept: {used_bytes} bytes of {whose} wait already, and at most {max} may; \
              send less at once, or try again when some of it has been answered"
         )
     }

@@ -181,9 +181,9 @@ mod tests {
         let body =
             EventBody::Prompted(TurnStarted { turn: 1, by: "zed".into(), prompt: None, frame });
         let event = SessionEvent { seq: Seq(2), at: Time(3), body };
-        let told = notice(&"s-1".into(), &event).unwrap();
+        let text = notice(&"s-1".into(), &event).unwrap();
         let head = r#"{"jsonrpc":"2.0","method":"_jackfield/turn","params":{"sessionId":"s-1","seq":2,"at":3,"#;
-        assert!(told.starts_with(head.as_bytes()));
-        assert!(told.ends_with(b"}}}"));
+        assert!(text.starts_with(head.as_bytes()));
+        assert!(text.ends_with(b"}}}"));
     }
 }

@@ -1,10 +1,10 @@
 //! Client connections: capabilities, pending requests, requests that were sent to the client, and unwritten bytes.
 
 use crate::{
-    AgentId, ConnId, Hub, Launch, Output, PeerProcess, SessionId, Tenant,
+    AgentId, ConnId, Launch, Output, PeerProcess, SessionId, Tenant,
     budget::{ByteCharge, ByteOwner},
     context::HubContext,
-    session::FailedAgent,
+    fallback::FailedAgent,
 };
 use bytes::Bytes;
 use jackfield_events::TurnOutcome;
@@ -95,7 +95,7 @@ pub(crate) enum IssuedRequest {
     /// A request to the user, which other clients may have, too.
     Ask(SessionId, u64),
     /// A request for this client only.
-    Passing {
+    Direct {
         agent: AgentId,
         agent_request_id: Box<str>,
         session: Option<SessionId>,
@@ -138,8 +138,8 @@ impl ClientConnection {
     }
 
     /// The number of pending requests for this client only.
-    pub(crate) fn passing(&self) -> usize {
-        self.asked.values().filter(|it| matches!(it, IssuedRequest::Passing { .. })).count()
+    pub(super) fn count_direct_requests(&self) -> usize {
+        self.asked.values().filter(|it| matches!(it, IssuedRequest::Direct { .. })).count()
     }
 
     pub(crate) fn shown(&self, id: ConnId) -> Arc<str> {
@@ -235,6 +235,42 @@ impl Clients {
         self.send(cx, conn, frame.bytes().clone());
     }
 
+    /// Answers a frame that is not valid.
+    pub(crate) fn answer_invalid_frame(
+        &mut self,
+        cx: &mut HubContext,
+        conn: ConnId,
+        fault: &Fault,
+    ) {
+        let frame = Frame::error_for(fault.request_id(), fault);
+        self.send(cx, conn, frame.bytes().clone());
+    }
+
+    /// Forgets a connection that was closed.
+    pub(crate) fn remove_connection(&mut self, id: ConnId) -> Option<ClientConnection> {
+        let conn = self.connections.remove(&id)?;
+        self.finished -= usize::from(conn.finished);
+        Some(conn)
+    }
+
+    /// The `initialize` parameters of a client.
+    pub(crate) fn initialize_params(&self, conn: ConnId) -> Option<Box<str>> {
+        self.connections.get(&conn)?.initialize_params.clone()
+    }
+
+    /// The name of a client for people.
+    pub(crate) fn describe_client(&self, conn: ConnId) -> Arc<str> {
+        self.connections.get(&conn).map_or_else(|| "gone".into(), |it| it.shown(conn))
+    }
+
+    /// The client and its request that were sent there.
+    pub(crate) fn find_request(&self, route: &RequestRoute) -> Option<(ConnId, Box<str>)> {
+        self.connections.iter().find_map(|(&conn, it)| {
+            let mut requests = it.requests.iter();
+            requests.find(|(_, it)| *it == route).map(|(request, _)| (conn, request.clone()))
+        })
+    }
+
     pub(crate) fn is_relay(&self, conn: ConnId) -> bool {
         self.connections.get(&conn).is_some_and(|it| it.relay)
     }
@@ -264,26 +300,5 @@ impl Clients {
         }
         conn.requests.insert(id.into(), RequestRoute::Hub);
         Ok(())
-    }
-}
-
-impl Hub {
-    /// Closes clients that send nothing more and have all their answers.
-    pub(crate) fn close_finished(&mut self) {
-        let settled = |id: &ConnId, conn: &ClientConnection| {
-            let in_session = |session: &SessionId| {
-                let session = self.sessions.by_id.get(session);
-                session.is_none_or(|it| it.owes_nothing(*id))
-            };
-            let unsaid = || self.sessions.by_id.values().any(|it| it.log.has_message_for(*id));
-            conn.requests.is_empty() && conn.attached.iter().all(in_session) && !unsaid()
-        };
-        let due =
-            self.parts.clients.connections.iter().filter(|(id, it)| it.finished && settled(id, it));
-        let due: Vec<ConnId> = due.map(|(&id, _)| id).collect();
-        for conn in due {
-            self.parts.cx.outputs.push_back(Output::CloseClient { conn });
-            self.on_client_gone(conn);
-        }
     }
 }

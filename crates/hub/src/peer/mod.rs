@@ -1,8 +1,8 @@
-//! Clients: who is connected, what each asked, and how each is answered.
+//! Client connections: what each client may do, its pending requests, and the requests that it was sent.
 
-mod client;
 mod conn;
-mod control;
+mod connect;
+mod direct_requests;
 mod handshake;
 mod operator;
 mod tenant_access;
@@ -13,4 +13,6 @@ pub(crate) use conn::{
     ClientConnection, Clients, IssuedRequest, RequestRoute, error_frame, outcome_frame,
 };
 pub use handshake::wants_notices;
-pub(crate) use handshake::{agent_hello, check_setup, with_seq};
+pub(crate) use handshake::{PROTOCOL_VERSION, check_setup, with_seq};
+pub(crate) use operator::{is_for_operator, refusal_reason};
+pub(crate) use tenant_access::check_imported_dirs;

@@ -3,12 +3,11 @@
 
 use super::Clients;
 use crate::{
-    ConnId, Hub, Output, SessionId,
+    ConnId,
     session_name::is_known_to,
     tenant::{Tenant, check_request, inside},
 };
 use jackfield_protocol::{Fault, Frame, acp::TenantRule};
-use serde_json::Value;
 use std::sync::Arc;
 
 impl Clients {
@@ -47,40 +46,6 @@ impl Clients {
     }
 }
 
-impl Hub {
-    /// Binds a new connection to a tenant. A connection that cannot be bound is closed, so that it is not taken for one of
-    /// the operator.
-    pub(crate) fn on_bind(&mut self, conn: ConnId, frame: &Frame) {
-        let Some(it) = self.parts.clients.connections.get_mut(&conn) else { return };
-        if it.tenant.is_some() || it.initialize_params.is_some() {
-            return;
-        }
-        let Some(tenant) = Tenant::of_binding(frame) else {
-            self.parts.cx.outputs.push_back(Output::CloseClient { conn });
-            return self.on_client_gone(conn);
-        };
-        let tenant = Arc::new(tenant);
-        it.tenant = Some(tenant.clone());
-        self.meet(tenant);
-    }
-
-    /// Whether an imported session may belong to this client.
-    pub(crate) fn may_keep(&self, conn: ConnId, id: &SessionId) -> Result<(), Fault> {
-        let (Some(tenant), Some(session)) =
-            (self.parts.clients.find_tenant(conn), self.sessions.by_id.get(id))
-        else {
-            return Ok(());
-        };
-        let params: Value =
-            serde_json::from_str(session.summary().params.as_str()).unwrap_or_default();
-        let more = params.get("additionalDirectories").and_then(Value::as_array);
-        let more = more.into_iter().flatten().map(|it| it.as_str().unwrap_or_default());
-        std::iter::once(session.summary().cwd.as_str())
-            .chain(more)
-            .try_for_each(|it| inside(tenant, it))
-    }
-}
-
 /// The rule of the method table. An unknown method that names no session is for the agent process, which tenants share.
 fn rule_for(frame: &Frame) -> TenantRule {
     match frame.known_method() {
@@ -101,8 +66,16 @@ fn no_commands(tenant: &Tenant, what: &str) -> Fault {
 
 fn operators(tenant: &Tenant, method: &str) -> Fault {
     let why = format!(
-        "`{method}` concerns everybody and not only tenant `{}`: whoever runs this can do it",
+        "`{method}` affects all tenants, and tenant `{}` may not use it: only the operator of this host can",
         tenant.name
     );
     Fault::NotAllowed { why }
+}
+
+/// Whether a tenant may have an imported session that works in these directories.
+pub(crate) fn check_imported_dirs<'a>(
+    tenant: &Tenant,
+    mut dirs: impl Iterator<Item = &'a str>,
+) -> Result<(), Fault> {
+    dirs.try_for_each(|it| inside(tenant, it))
 }

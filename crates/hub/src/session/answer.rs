@@ -1,55 +1,39 @@
 //! Lists and answers requests to the user without attaching. Answers are checked, because they come from a command line
 //! and not from a dialog that offered the options.
 
-use super::{Session, ask::UserRequest, list::rfc3339};
-use crate::{ConnId, Hub, SessionId, context::HubContext, session::Sessions};
+use super::{Session, ask::UserRequest};
+use crate::{ConnId, SessionId, Time, context::HubContext, parts::HubParts};
 use jackfield_events::RawJson;
-use jackfield_protocol::{Fault, Frame, is_planted, redact};
+use jackfield_protocol::{Fault, Frame, is_planted, redact, rfc3339};
 use serde_json::{Map, Value, json, value::RawValue};
 use std::{collections::BTreeMap, sync::Arc};
 
 const SELECTED: &str = r#"`result` must be `{"outcome":{"outcome":"selected","optionId":…}}`, or `cancelled` without an option"#;
 const ACTION: &str = "`result` must say its `action`: `accept`, `decline` or `cancel`";
 
-impl Sessions {
+impl Session {
     /// Remembers how a request was closed, for as many as may be open.
-    pub(super) fn remember_closed_request(
-        &mut self,
-        cx: &HubContext,
-        id: &SessionId,
-        number: u64,
-        how: Arc<str>,
-    ) {
+    pub(super) fn remember_closed_request(&mut self, cx: &HubContext, number: u64, how: Arc<str>) {
         let max = cx.config.limits.asks_max;
-        let Some(session) = self.by_id.get_mut(id) else { return };
-        session.settled.insert(number, how);
-        if max < session.settled.len() {
-            session.settled.pop_first();
+        self.settled.insert(number, how);
+        if max < self.settled.len() {
+            self.settled.pop_first();
         }
     }
-}
 
-impl Hub {
-    /// All open requests that a client may see, the oldest first.
-    pub(crate) fn open_asks(&self, conn: ConnId) -> Vec<Value> {
-        let of = |(id, session): (&SessionId, &Session)| {
-            let written = session.asks.iter().filter(|(_, it)| is_written(session, it));
-            let row =
-                |(&number, ask): (&u64, &UserRequest)| (ask.at, row(id, session, number, ask));
-            written.map(row).collect::<Vec<_>>()
-        };
-        let mut rows: Vec<_> = self.sessions_of(conn).flat_map(of).collect();
-        rows.sort_by_key(|(at, _)| *at);
-        rows.into_iter().map(|(_, row)| row).collect()
+    /// The open requests to the user that are durable, with the time of each.
+    pub(crate) fn user_request_rows(&self) -> Vec<(Time, Value)> {
+        let durable = self.asks.iter().filter(|(_, it)| is_written(self, it));
+        durable.map(|(&number, ask)| (ask.at, row(&self.id, self, number, ask))).collect()
     }
 
-    pub(crate) fn on_control_answer(
+    pub(crate) fn on_answer_request(
         &mut self,
+        parts: &mut HubParts,
         conn: ConnId,
         id: &str,
         frame: &Frame,
     ) -> Result<(), Fault> {
-        let session_id = self.sessions.find_session(frame)?;
         let params: BTreeMap<String, &RawValue> =
             serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
         let number = params.get("ask").and_then(|it| it.get().parse::<u64>().ok());
@@ -57,14 +41,13 @@ impl Hub {
             let why = "`ask` must be a number and `result` the answer".to_owned();
             return Err(Fault::InvalidParams { why });
         };
-        let session = &self.sessions.by_id[&session_id];
-        let Some(ask) = session.asks.get(&number).filter(|it| is_written(session, it)) else {
-            return Err(not_open(&session_id, session, number));
+        let Some(ask) = self.asks.get(&number).filter(|it| is_written(self, it)) else {
+            return Err(not_open(self, number));
         };
         let result = checked(number, ask, result.get());
         let result = result.map_err(|why| Fault::InvalidParams { why })?;
-        self.settle_ask(&session_id, number, conn, &Frame::result_for("0", &result));
-        self.answer_in(&session_id, conn, &Frame::result_for(id, "{}"));
+        self.answer_user_request(parts, number, conn, &Frame::result_for("0", &result));
+        self.answer_after_log(parts, conn, &Frame::result_for(id, "{}"));
         Ok(())
     }
 }
@@ -74,8 +57,8 @@ fn is_written(session: &Session, ask: &UserRequest) -> bool {
     ask.seq <= session.log.durable()
 }
 
-fn not_open(id: &SessionId, session: &Session, number: u64) -> Fault {
-    let (id, ask) = (id.to_string(), number.to_string());
+fn not_open(session: &Session, number: u64) -> Fault {
+    let (id, ask) = (session.id.to_string(), number.to_string());
     if number == 0 || session.summary().asks < number || session.asks.contains_key(&number) {
         return Fault::AskNotFound { session: id, ask };
     }

@@ -5,8 +5,8 @@ use crate::{
     ConnId, Note, Output, Seq,
     context::HubContext,
     fanout::{Phase, Rendering, missing_notice},
-    hub::HubParts,
     log::{Effect, Released},
+    parts::HubParts,
     peer::{Clients, outcome_frame},
 };
 use bytes::Bytes;
@@ -14,7 +14,7 @@ use jackfield_events::{
     AgentMessage, EventBody, SessionEvent, TurnEnded, TurnOutcome, TurnStarted, UserAnswered,
     UserAsked,
 };
-use jackfield_protocol::{Fault, is_planted};
+use jackfield_protocol::{Fault, Frame, is_planted};
 use std::ops::Bound;
 
 impl Clients {
@@ -41,6 +41,12 @@ impl Session {
         if let Some((head, effect)) = self.log.defer_effect(effect) {
             self.run_effect(parts, head, effect);
         }
+    }
+
+    /// Answers a request about the session, after the events before the answer.
+    pub(crate) fn answer_after_log(&mut self, parts: &mut HubParts, conn: ConnId, frame: &Frame) {
+        parts.clients.finish_request(conn, frame.id().expect("an answer has an id"));
+        self.run_after_log(parts, Effect::ToClient { conn, text: frame.bytes().clone() });
     }
 
     fn run_effect(&mut self, parts: &mut HubParts, seq: Seq, effect: Effect) {

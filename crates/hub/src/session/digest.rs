@@ -36,11 +36,11 @@ impl ConversationDigest {
     pub(crate) fn take(&mut self, event: &SessionEvent, running: u64) {
         match &event.body {
             EventBody::Prompted(TurnStarted { turn, frame, .. }) if *turn < running => {
-                let words = user_words(frame.bytes());
+                let text = user_text(frame.bytes());
                 if self.first.is_none() && *turn == 1 {
-                    self.first = Some(words.clone());
+                    self.first = Some(text.clone());
                 }
-                self.turns.push_back(DigestTurn { user: Some(words), ..DigestTurn::default() });
+                self.turns.push_back(DigestTurn { user: Some(text), ..DigestTurn::default() });
                 self.shrink();
             }
             EventBody::Said(AgentMessage { turn, frame, .. }) if *turn < running => {
@@ -77,7 +77,7 @@ impl ConversationDigest {
             serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
         let update = &params["update"];
         if kind == "agent_message_chunk" {
-            self.latest().say(update["content"]["text"].as_str().unwrap_or_default());
+            self.latest().append_text(update["content"]["text"].as_str().unwrap_or_default());
         } else {
             self.latest().use_tool(update);
         }
@@ -111,8 +111,8 @@ impl ConversationDigest {
         }
         let mut text = String::from(HEAD);
         // A first prompt that is among the latest turns is not repeated.
-        let told = self.turns.front().is_some_and(|it| it.user == self.first);
-        if let Some(first) = self.first.filter(|_| !told) {
+        let has_first = self.turns.front().is_some_and(|it| it.user == self.first);
+        if let Some(first) = self.first.filter(|_| !has_first) {
             put(
                 &mut text,
                 format_args!("The conversation began with this request:\nUser: {first}\n"),
@@ -135,7 +135,7 @@ take it as what was said and done so far.]\n\n";
 const TAIL: &str = "\n[End of the digest. The user's own message follows.]";
 
 impl DigestTurn {
-    fn say(&mut self, text: &str) {
+    fn append_text(&mut self, text: &str) {
         if let Some(Line::Said(said)) = self.lines.last_mut() {
             said.push_str(text);
             keep_end(said);
@@ -202,12 +202,12 @@ impl DigestTurn {
     }
 }
 
-fn put(text: &mut String, words: std::fmt::Arguments<'_>) {
-    text.write_fmt(words).expect("a text grows");
+fn put(text: &mut String, args: std::fmt::Arguments<'_>) {
+    text.write_fmt(args).expect("a text grows");
 }
 
 /// The text blocks of a prompt; other blocks are only named.
-fn user_words(frame: &[u8]) -> String {
+fn user_text(frame: &[u8]) -> String {
     let frame: Value = serde_json::from_slice(frame).unwrap_or_default();
     let blocks = frame["params"]["prompt"].as_array().cloned().unwrap_or_default();
     let block = |it: &Value| match it["type"].as_str() {
@@ -218,8 +218,8 @@ fn user_words(frame: &[u8]) -> String {
         }
         other => format!("[{}]", other.unwrap_or("something")),
     };
-    let words: Vec<String> = blocks.iter().map(block).collect();
-    cut(&words.join("\n")).to_owned()
+    let text: Vec<String> = blocks.iter().map(block).collect();
+    cut(&text.join("\n")).to_owned()
 }
 
 fn how_it_ended(outcome: &TurnOutcome) -> String {
@@ -328,9 +328,9 @@ mod tests {
             digest.take(event, 3);
         }
         let text = digest.into_text().expect("there is something to tell");
-        let told = "\nUser: fix it\n[image]\nYou: I will look.\nTool (execute): npm test: failed\n\
+        let body = "\nUser: fix it\n[image]\nYou: I will look.\nTool (execute): npm test: failed\n\
             \nUser: and now?\n[image]\n(The turn's end: failed: too long)\n";
-        assert_eq!(text, format!("{HEAD}{told}{TAIL}"));
+        assert_eq!(text, format!("{HEAD}{body}{TAIL}"));
     }
 
     #[test]

@@ -1,14 +1,18 @@
 //! Summaries for the journal, and retries of appends that failed.
 
-use super::{Session, Sessions};
+use super::Session;
 use crate::{
-    AppendFailure, Hub, Note, Output, Seq, SessionId, Time, context::HubContext, limits,
-    log::AppendedEvent, timer::HubTimer,
+    Output, Seq, Time, context::HubContext, limits, log::AppendedEvent, parts::HubParts,
+    timer::HubTimer,
 };
 use jackfield_events::EventBody;
-use jackfield_protocol::Fault;
 
 impl Session {
+    /// Appends an event that happens now.
+    pub(crate) fn append_event(&mut self, cx: &mut HubContext, body: EventBody) -> Seq {
+        self.append_event_at(cx, cx.now, body)
+    }
+
     /// Appends an event. It is delivered when the journal has reported it durable.
     pub(crate) fn append_event_at(
         &mut self,
@@ -51,84 +55,34 @@ impl Session {
     }
 
     /// Stores the summary if it is due.
-    pub(super) fn store_summary(&mut self, cx: &mut HubContext) {
+    pub(crate) fn store_summary(&mut self, cx: &mut HubContext) {
         if let Some((upto, summary)) = self.log.take_due_summary() {
             cx.outputs.push_back(Output::Summarize { session: self.id.clone(), upto, summary });
         }
     }
-}
 
-impl Sessions {
-    pub(crate) fn append_event(
-        &mut self,
-        cx: &mut HubContext,
-        id: &SessionId,
-        body: EventBody,
-    ) -> Seq {
-        self.append_event_at(cx, id, cx.now, body)
-    }
-
-    pub(crate) fn append_event_at(
-        &mut self,
-        cx: &mut HubContext,
-        id: &SessionId,
-        at: Time,
-        body: EventBody,
-    ) -> Seq {
-        let session = self.by_id.get_mut(id).expect("the caller found this session");
-        session.append_event_at(cx, at, body)
-    }
-
-    pub(crate) fn running_sessions(&self) -> impl Iterator<Item = SessionId> {
-        self.by_id.iter().filter(|(_, it)| it.turn.is_some()).map(|(id, _)| id.clone())
-    }
-
-    /// Stores all due summaries before the end, so that the next start reads nothing else.
-    pub(crate) fn store_due_summaries(&mut self, cx: &mut HubContext) {
-        for session in self.by_id.values_mut().filter(|it| it.log.can_store_summary()) {
-            session.store_summary(cx);
-        }
-    }
-}
-
-impl Hub {
-    pub(crate) fn on_append_failed(&mut self, id: &SessionId, why: AppendFailure) {
-        let Some(session) = self.sessions.by_id.get_mut(id) else { return };
-        match why {
-            AppendFailure::Fenced => {
-                let held = session.log.pending_events().count();
-                session.release.get_or_insert_default();
-                let fault = Fault::Fenced { session: id.to_string() };
-                self.remove(id, &fault);
-                self.parts.cx.note(Note::SessionFenced { session: id.clone(), held });
-            }
-            AppendFailure::Unavailable { fault, why } => {
-                let retry = session.log.count_failed_append();
-                let held = session.log.pending_events().count();
-                self.parts
-                    .cx
-                    .timers
-                    .set(self.parts.cx.now.plus(retry.delay_ms), HubTimer::AppendRetry(id.clone()));
-                self.on_storage_failed(retry.failures, fault, &why);
-                self.parts.cx.note(Note::AppendRetried { session: id.clone(), held, why });
-            }
-        }
+    /// An append failed: all pending events are sent again later. Returns the number of failures in a row.
+    pub(crate) fn schedule_append_retry(&mut self, cx: &mut HubContext) -> u32 {
+        let retry = self.log.count_failed_append();
+        let at = cx.now.plus(retry.delay_ms);
+        cx.timers.set(at, HubTimer::AppendRetry(self.id.clone()));
+        retry.failures
     }
 
     /// Sends all pending events to the journal again.
-    pub(crate) fn append_again(&mut self, id: &SessionId) {
-        let Some(session) = self.sessions.by_id.get_mut(id) else { return };
-        for (event, summary) in session.log.retry_appends() {
-            self.parts.cx.outputs.push_back(Output::Append { session: id.clone(), event, summary });
+    pub(crate) fn retry_appends(&mut self, parts: &mut HubParts) {
+        for (event, summary) in self.log.retry_appends() {
+            let session = self.id.clone();
+            parts.cx.outputs.push_back(Output::Append { session, event, summary });
         }
-        self.sum_up_again(id);
+        self.restart_last_summary(parts);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Config, Input, Recovered};
+    use crate::{Config, Hub, Input, Recovered};
     use jackfield_events::SessionSummary;
 
     /// A hub that finds a turn which the last daemon did not end, and ends it.

@@ -1,16 +1,16 @@
 //! Liveness: what a session waits for, since when, and whether that is longer than usual. Only messages of the agent count
 //! as progress. A person who is asked may take any time.
 
-use super::{Session, list::rfc3339, sentence};
+use super::{Session, sentence};
 use crate::{
-    Hub, SessionId, Time,
-    agent::{Agent, AgentStart, Agents, Phase as Stand},
+    SessionId, Time,
+    agent::{Agent, AgentStart, Agents, Phase},
     config::WaitPhase,
     context::HubContext,
-    session::Sessions,
+    parts::HubParts,
 };
 use jackfield_events::{AgentQuiet, EventBody};
-use jackfield_protocol::is_planted;
+use jackfield_protocol::{is_planted, redact, rfc3339};
 use serde_json::{Value, json};
 
 impl Agents {
@@ -27,122 +27,153 @@ impl Session {
         let request = self.asks.iter().next().map(|(number, it)| (*number, it.at));
         sentence::of(phase, silent, &self.calls, request, now)
     }
-}
 
-impl Sessions {
-    /// Logs once that the agent is silent.
-    fn append_quiet_event(
-        &mut self,
-        cx: &mut HubContext,
-        id: &SessionId,
-        phase: WaitPhase,
-        since: Time,
-    ) {
-        let session = self.by_id.get_mut(id).expect("the caller found this session");
-        session.activity.quiet = Some(since);
-        if session.is_opening() {
-            return;
-        }
-        let turn = session.turn.as_ref().map_or(0, |it| it.number);
-        let waits = session.describe_wait(phase, cx.now).into();
-        let phase = phase.as_str().into();
-        self.append_event(cx, id, EventBody::Quiet(AgentQuiet { turn, phase, since, waits }));
-    }
-}
-
-impl Hub {
     /// What a session with a process waits for; nothing if it is idle.
-    fn phase(id: &SessionId, session: &Session, agent: &Agent) -> Option<WaitPhase> {
-        if !session.asks.is_empty() && !is_planted("ignore-open-request-in-liveness") {
+    fn wait_phase(&self, agent: &Agent) -> Option<WaitPhase> {
+        if !self.asks.is_empty() && !is_planted("ignore-open-request-in-liveness") {
             return Some(WaitPhase::Human);
         }
-        if agent.phase == Stand::Initializing {
-            let starts = agent.pid.is_none();
-            return Some(if starts { WaitPhase::Starting } else { WaitPhase::Initializing });
+        if agent.phase == Phase::Initializing {
+            let is_starting = agent.pid.is_none();
+            return Some(if is_starting { WaitPhase::Starting } else { WaitPhase::Initializing });
         }
-        if agent.waiting.values().any(|it| it.is_start() && it.session() == Some(id)) {
+        if agent.waiting.values().any(|it| it.is_start() && it.session() == Some(&self.id)) {
             return Some(WaitPhase::Opening);
         }
-        session.turn.as_ref()?;
-        let runs = session.calls.running().next().is_some();
-        Some(if runs { WaitPhase::Tool } else { WaitPhase::Thinking })
+        self.turn.as_ref()?;
+        let runs_tool = self.calls.running().next().is_some();
+        Some(if runs_tool { WaitPhase::Tool } else { WaitPhase::Thinking })
+    }
+
+    /// Logs once that the agent is silent.
+    fn append_quiet_event(&mut self, cx: &mut HubContext, phase: WaitPhase, since: Time) {
+        self.activity.quiet = Some(since);
+        if self.is_opening() {
+            return;
+        }
+        let turn = self.turn.as_ref().map_or(0, |it| it.number);
+        let waits = self.describe_wait(phase, cx.now).into();
+        let phase = phase.as_str().into();
+        self.append_event(cx, EventBody::Quiet(AgentQuiet { turn, phase, since, waits }));
     }
 
     /// Checks whether the agent is silent for too long.
-    pub(crate) fn on_silence(&mut self, id: &SessionId) {
-        let Some(session) = self.sessions.by_id.get_mut(id) else { return };
-        session.activity.looked();
-        let (since, said) = (session.activity.since, session.activity.quiet.is_some());
-        let agent = session.agent.and_then(|it| self.parts.agents.processes.get(&it));
+    pub(crate) fn on_silence_timer(&mut self, parts: &mut HubParts) {
+        self.activity.looked();
+        let (since, said) = (self.activity.since, self.activity.quiet.is_some());
+        let agent = self.agent.and_then(|it| parts.agents.processes.get(&it));
         let Some(agent) = agent.filter(|it| !it.stopping) else { return };
         let paused = agent.paused;
-        let Some(phase) = Hub::phase(id, session, agent) else { return };
-        let Some((soft, hard)) = self.parts.cx.config.liveness.of(phase) else { return };
-        if paused || 0 < session.log.failed_appends() {
+        let Some(phase) = self.wait_phase(agent) else { return };
+        let Some((soft, hard)) = parts.cx.config.liveness.of(phase) else { return };
+        if paused || 0 < self.log.failed_appends() {
             // The agent may have sent much that is not read or stored until the journal accepts events again.
-            let at = self.parts.cx.now.plus(soft);
-            return self.with_session(id, |it, parts| it.schedule_silence_check(&mut parts.cx, at));
+            let at = parts.cx.now.plus(soft);
+            return self.schedule_silence_check(&mut parts.cx, at);
         }
         let over = hard.map(|it| since.plus(it));
-        if over.is_some_and(|it| it <= self.parts.cx.now) {
-            return self.end_overdue(id, phase);
+        if over.is_some_and(|it| it <= parts.cx.now) {
+            return self.end_overdue(parts, phase);
         }
-        if self.parts.cx.now < since.plus(soft) {
+        if parts.cx.now < since.plus(soft) {
             let due = since.plus(soft);
             let at = over.map_or(due, |it| it.min(due));
-            return self.with_session(id, |it, parts| it.schedule_silence_check(&mut parts.cx, at));
+            return self.schedule_silence_check(&mut parts.cx, at);
         }
         if !said {
-            self.sessions.append_quiet_event(&mut self.parts.cx, id, phase, since);
+            self.append_quiet_event(&mut parts.cx, phase, since);
         }
         if let Some(over) = over {
-            self.with_session(id, |it, parts| it.schedule_silence_check(&mut parts.cx, over));
+            self.schedule_silence_check(&mut parts.cx, over);
         }
     }
 
     /// Cancels a turn that was silent for longer than the configuration permits.
-    fn end_overdue(&mut self, id: &SessionId, phase: WaitPhase) {
-        let why = self.sessions.by_id[id].describe_wait(phase, self.parts.cx.now);
+    fn end_overdue(&mut self, parts: &mut HubParts, phase: WaitPhase) {
+        let why = self.describe_wait(phase, parts.cx.now);
         let why = format!("the limit of `[liveness]` was reached: {why}");
-        self.stop_overdue(id, why);
+        self.cancel_overdue_turn(parts, why);
     }
 
     /// The state of a session for lists.
-    pub(crate) fn shown(&self, id: &SessionId, session: &Session) -> &'static str {
-        if self.parts.storage.describe_wait(session).is_some() {
+    pub(crate) fn state_name(&self, parts: &HubParts) -> &'static str {
+        if parts.storage.describe_wait(&self.log).is_some() {
             return "stalled";
         }
-        if session.agent.is_some() && session.activity.quiet.is_some() {
+        if self.agent.is_some() && self.activity.quiet.is_some() {
             return "quiet";
         }
-        if self.parts.agents.start_queue_position(id).is_some() {
+        if parts.agents.start_queue_position(&self.id).is_some() {
             "waiting"
         } else {
-            session.shown()
+            self.stage_name()
         }
     }
 
     /// What a session does, for lists: `phase`, `doing`, `quietSince`.
-    pub(crate) fn tell_doing(&self, id: &SessionId, session: &Session, row: &mut Value) {
-        if let Some(doing) = self.parts.storage.describe_wait(session) {
+    fn describe_activity(&self, parts: &HubParts, row: &mut Value) {
+        if let Some(doing) = parts.storage.describe_wait(&self.log) {
             row["phase"] = json!("storage");
             row["doing"] = json!(doing);
             return;
         }
-        if self.parts.agents.start_queue_position(id).is_some() {
-            let places = self.parts.cx.config.sleep.max_live.unwrap_or(0).max(1);
+        if parts.agents.start_queue_position(&self.id).is_some() {
+            let places = parts.cx.config.sleep.max_live.unwrap_or(0).max(1);
             row["phase"] = json!("waiting");
             row["doing"] = json!(sentence::in_line(places));
             return;
         }
-        let Some(agent) = session.agent.and_then(|it| self.parts.agents.processes.get(&it)) else {
+        let Some(agent) = self.agent.and_then(|it| parts.agents.processes.get(&it)) else {
             return;
         };
-        let Some(phase) = Hub::phase(id, session, agent) else { return };
+        let Some(phase) = self.wait_phase(agent) else { return };
         row["phase"] = json!(phase.as_str());
-        row["doing"] = json!(session.describe_wait(phase, self.parts.cx.now));
-        if let Some(since) = session.activity.quiet {
+        row["doing"] = json!(self.describe_wait(phase, parts.cx.now));
+        if let Some(since) = self.activity.quiet {
             row["quietSince"] = json!(rfc3339(since.0));
         }
+    }
+
+    /// One session of `session/list`.
+    pub(crate) fn info(&self, parts: &HubParts) -> Value {
+        let state = self.summary();
+        let mut info = json!({
+            "sessionId": &*self.id,
+            "cwd": state.cwd,
+            "updatedAt": rfc3339(state.updated_at),
+            "_meta": { "jackfield": { "agent": &*state.agent, "state": self.state_name(parts) } },
+        });
+        if let Some(title) = self.title() {
+            info["title"] = json!(title);
+        }
+        info
+    }
+
+    /// One session, for `ps` and `sessions`.
+    pub(crate) fn row(&self, parts: &HubParts) -> Value {
+        let state = self.summary();
+        let mut row = json!({
+            "sessionId": &*self.id,
+            "agent": &*state.agent,
+            "argv": redact::argv(&state.argv),
+            "cwd": state.cwd,
+            "title": self.title(),
+            "state": self.state_name(parts),
+            "turns": state.turns,
+            "queued": state.queue.len(),
+            "asks": self.asks.len(),
+            "clients": self.subscribers.len(),
+            "unheard": parts.agents.find_unenforced_policy(&parts.cx, self),
+            "pid": self.agent.and_then(|it| parts.agents.processes.get(&it)?.pid),
+            "events": self.log.head().0,
+            "openedAt": rfc3339(state.opened_at),
+            "updatedAt": rfc3339(state.updated_at),
+            "agentSession": &*state.agent_session,
+        });
+        if let Some(fallback) = &state.fallback {
+            row["fallback"] = serde_json::from_str(fallback.as_str()).unwrap_or_default();
+        }
+        self.describe_activity(parts, &mut row);
+        row
     }
 }

@@ -1,6 +1,9 @@
 //! A session: its log, its subscribers, its agent, its turn, its queued prompts and its open requests to the user.
 
-mod adopt;
+mod activity;
+mod agent_exit;
+mod agent_slot;
+mod agent_updates;
 mod answer;
 mod approval;
 mod ask;
@@ -8,15 +11,13 @@ mod attach;
 mod calls;
 mod delivery;
 mod digest;
-mod fallback;
 mod fork;
 mod import;
+mod issued_requests;
 mod journal;
 mod keyed;
-mod list;
 mod liveness;
 mod open;
-mod passing;
 mod queue;
 mod refusal;
 mod release;
@@ -29,48 +30,40 @@ mod sentence;
 mod served;
 mod settings;
 mod sleep;
+mod subscription_end;
 mod turn;
 mod wake;
 
+pub(crate) use agent_exit::{AgentEnd, AgentEndCause};
 pub(crate) use attach::AttachMode;
-pub(crate) use fallback::{FailedAgent, tell as tell_fallen};
-pub(crate) use fork::SessionFork;
-pub use list::rfc3339;
+pub(crate) use keyed::KnownKey;
 pub(crate) use open::SessionOpening;
-pub(crate) use release::SessionRelease;
-pub(crate) use restore::SessionRestore;
-pub(crate) use restore_method::RestoreMethod;
-pub(crate) use restore_trial::RestoreHistory;
 pub use served::SHELL;
+pub(crate) use subscription_end::SubscriptionEnd;
 
 use crate::{
     AgentId, ConnId, SessionId,
-    agent::SessionActivity,
     budget::{ByteBudget, ByteCharge, ByteOwner, update_charge},
     fanout::EventSubscriber,
     log::SessionLog,
     restart::RestartCounter,
 };
+use activity::SessionActivity;
 use ask::UserRequest;
 use calls::ToolCalls;
 use import::SessionImport;
 use jackfield_events::{AgentSessionId, SessionSummary};
 use jackfield_protocol::{Frame, redact};
 use queue::Prompt;
+use release::SessionRelease;
+use restore::SessionRestore;
+use restore_trial::RestoreHistory;
 use served::ServedRequest;
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::Arc,
 };
 use turn::Turn;
-
-/// All sessions.
-#[derive(Debug, Default)]
-pub(crate) struct Sessions {
-    pub(crate) by_id: BTreeMap<SessionId, Session>,
-    /// Sessions that are being copied, by the id of the copy.
-    pub(crate) forks: BTreeMap<SessionId, SessionFork>,
-}
 
 #[derive(Debug)]
 pub(crate) struct Session {
@@ -196,7 +189,7 @@ impl Session {
     }
 
     /// The state that lists show.
-    pub(crate) fn shown(&self) -> &'static str {
+    fn stage_name(&self) -> &'static str {
         match &self.stage {
             SessionStage::Opening(_) | SessionStage::Importing(_) => "opening",
             SessionStage::Restoring(_) => "starting",

@@ -3,13 +3,16 @@
 //!
 //! Prompts that an earlier daemon left are *held*: they are listed, and run when a client runs them.
 
-use super::{Session, SessionStage, list::rfc3339};
-use crate::{ConnId, Hub, SessionId, context::HubContext, peer::RequestRoute, session::Sessions};
+use super::{Session, SessionStage};
+use crate::{
+    ConnId, SessionId, context::HubContext, message::HubMessage, parts::HubParts,
+    peer::RequestRoute,
+};
 use jackfield_events::{
     EventBody, PromptQueued, PromptWithdrawn, QueuedPrompt, RawJson, RequestKey, SESSION_CANCELLED,
     first_prompt_line,
 };
-use jackfield_protocol::{Fault, Frame, is_planted};
+use jackfield_protocol::{Fault, Frame, is_planted, rfc3339};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -61,264 +64,231 @@ impl Session {
     }
 }
 
-impl Sessions {
-    fn append_queued_prompt(
-        &mut self,
-        cx: &mut HubContext,
-        id: &SessionId,
-        prompt: &Prompt,
-    ) -> u64 {
-        let number = self.by_id[id].summary().prompts + 1;
+impl Session {
+    fn append_queued_prompt(&mut self, cx: &mut HubContext, prompt: &Prompt) -> u64 {
+        let number = self.summary().prompts + 1;
         let frame = RawJson::trusted(prompt.frame.bytes().clone());
         self.append_event(
             cx,
-            id,
             EventBody::Queued(PromptQueued { prompt: number, by: prompt.by.clone(), frame }),
         );
         number
     }
 
-    /// Takes the prompt that runs next.
-    pub(super) fn take_next_prompt(&mut self, id: &SessionId) -> Option<Prompt> {
-        self.by_id.get_mut(id)?.queue.pop_front()
-    }
-
     /// Withdraws all held prompts when the session ends.
-    pub(super) fn withdraw_held_prompts(&mut self, cx: &mut HubContext, id: &SessionId, why: &str) {
-        let held: Vec<u64> = self.by_id[id].held().map(|(number, _)| number).collect();
+    pub(super) fn withdraw_held_prompts(&mut self, cx: &mut HubContext, why: &str) {
+        let held: Vec<u64> = self.held().map(|(number, _)| number).collect();
         for prompt in held {
             self.append_event(
                 cx,
-                id,
                 EventBody::Withdrawn(PromptWithdrawn { prompt, why: why.into() }),
             );
         }
     }
-}
 
-impl Hub {
-    pub(crate) fn on_prompt(&mut self, conn: ConnId, id: &str, frame: &Frame) -> Result<(), Fault> {
-        let session_id = self.sessions.find_session(frame)?;
-        let key = RequestKey::from_frame(frame).map_err(|why| Fault::InvalidParams { why })?;
-        if let Some(key) = &key {
-            self.sessions.check_key(&self.parts.cx, &session_id, key)?;
-        }
-        let forgets = is_planted("forget-prompt-key") && self.parts.cx.now.0.is_multiple_of(3);
-        if let Some(known) = key
-            .filter(|_| !forgets)
-            .and_then(|it| self.sessions.find_keyed_prompt(&self.parts.cx, &session_id, &it))
-        {
-            self.prompt_known(&session_id, conn, id, &known);
+    /// `session/prompt`. A prompt with a `key` that is known is not run again.
+    pub(crate) fn on_prompt(
+        &mut self,
+        parts: &mut HubParts,
+        conn: ConnId,
+        id: &str,
+        frame: &Frame,
+        key: Option<RequestKey>,
+    ) -> Result<(), Fault> {
+        let forgets = is_planted("forget-prompt-key") && parts.cx.now.0.is_multiple_of(3);
+        let known = key.filter(|_| !forgets).and_then(|it| self.find_keyed_prompt(&parts.cx, &it));
+        if let Some(known) = known {
+            self.join_keyed_prompt(parts, conn, id, &known);
             return Ok(());
         }
-        self.parts.storage.require_working()?;
-        let session = &self.sessions.by_id[&session_id];
-        if self.parts.cx.config.limits.queue_max <= session.summary().queue.len() {
+        parts.storage.require_working()?;
+        if parts.cx.config.limits.queue_max <= self.summary().queue.len() {
             return Err(Fault::Overloaded { what: "too many prompts wait in this session".into() });
         }
-        let (free, runs) = (session.is_free(), session.turn.is_some());
-        if !free {
-            let room = self.parts.cx.retained_bytes.check(&session.kept, frame.bytes().len());
+        let (runs_now, has_turn) = (self.is_free(), self.turn.is_some());
+        if !runs_now {
+            let room = parts.cx.retained_bytes.check(&self.kept, frame.bytes().len());
             room.map_err(|over| Fault::Overloaded { what: over.to_string() })?;
         }
-        let Some(it) = self.parts.clients.connections.get_mut(&conn) else {
+        let Some(it) = parts.clients.connections.get_mut(&conn) else {
             return Err(Fault::Stopping);
         };
-        it.requests.insert(id.into(), RequestRoute::Turn(session_id.clone()));
+        it.requests.insert(id.into(), RequestRoute::Turn(self.id.clone()));
         let (by, waiters) = (it.shown(conn), vec![(conn, id.into())]);
-        let steers = runs && steers(frame);
+        let steers = has_turn && steers(frame);
         let mut prompt = Prompt { conn, waiters, by, frame: frame.clone(), number: None, steers };
-        if !free {
-            prompt.number =
-                Some(self.sessions.append_queued_prompt(&mut self.parts.cx, &session_id, &prompt));
+        if !runs_now {
+            prompt.number = Some(self.append_queued_prompt(&mut parts.cx, &prompt));
         }
-        let queue =
-            &mut self.sessions.by_id.get_mut(&session_id).expect("named by session_of").queue;
         if steers {
-            let behind = queue.iter().take_while(|it| it.steers).count();
-            let behind = if is_planted("steer-behind-queue") { queue.len() } else { behind };
-            queue.insert(behind, prompt);
-            self.stop_turn(&session_id);
+            let behind = self.queue.iter().take_while(|it| it.steers).count();
+            let behind = if is_planted("steer-behind-queue") { self.queue.len() } else { behind };
+            self.queue.insert(behind, prompt);
+            self.cancel_turn_at_agent(parts);
         } else {
-            queue.push_back(prompt);
+            self.queue.push_back(prompt);
         }
-        self.pump(&session_id);
+        self.advance(parts);
         Ok(())
     }
 
     /// Withdraws a prompt: the log says why, then its clients are answered.
-    fn withdraw(
+    fn withdraw_prompt(
         &mut self,
-        id: &SessionId,
+        parts: &mut HubParts,
         prompt: &Prompt,
         why: &str,
         answer: impl Fn(&str) -> Frame,
     ) {
         if let Some(number) = prompt.number {
-            self.sessions.append_event(
-                &mut self.parts.cx,
-                id,
+            self.append_event(
+                &mut parts.cx,
                 EventBody::Withdrawn(PromptWithdrawn { prompt: number, why: why.into() }),
             );
         }
         for (conn, request) in &prompt.waiters {
-            self.answer_in(id, *conn, &answer(request));
+            self.answer_after_log(parts, *conn, &answer(request));
         }
     }
 
     /// Cancels the session: queued prompts are withdrawn, and the turn is canceled.
-    pub(crate) fn cancel_turn(&mut self, id: &SessionId) {
-        let Some(session) = self.sessions.by_id.get_mut(id) else { return };
+    pub(crate) fn cancel_turn(&mut self, parts: &mut HubParts) {
         let cancelled = r#"{"stopReason":"cancelled"}"#;
-        for prompt in std::mem::take(&mut session.queue) {
-            self.withdraw(id, &prompt, SESSION_CANCELLED, |it| Frame::result_for(it, cancelled));
+        for prompt in std::mem::take(&mut self.queue) {
+            self.withdraw_prompt(parts, &prompt, SESSION_CANCELLED, |it| {
+                Frame::result_for(it, cancelled)
+            });
         }
-        self.stop_turn(id);
+        self.cancel_turn_at_agent(parts);
     }
 
     /// Cancels a prompt of a client: removes it from the queue, or cancels it at the agent.
-    pub(crate) fn withdraw_own(&mut self, id: &SessionId, conn: ConnId, request: &str) {
-        let Some(session) = self.sessions.by_id.get_mut(id) else { return };
+    pub(crate) fn cancel_own_prompt(&mut self, parts: &mut HubParts, conn: ConnId, request: &str) {
         let waits = |it: &(ConnId, Box<str>)| it.0 == conn && &*it.1 == request;
         let is_it = |it: &Prompt| it.waiters.iter().any(waits);
-        if let Some(at) = session.queue.iter().position(is_it) {
-            let prompt = session.queue.remove(at).expect("found above");
+        if let Some(at) = self.queue.iter().position(is_it) {
+            let prompt = self.queue.remove(at).expect("found above");
             let why = "its client withdrew it";
-            return self.withdraw(id, &prompt, why, |it| Frame::error_for(it, &Fault::Cancelled));
+            return self.withdraw_prompt(parts, &prompt, why, |it| {
+                Frame::error_for(it, &Fault::Cancelled)
+            });
         }
-        if session.runs_for(conn, request) {
-            self.stop_turn(id);
+        if self.runs_for(conn, request) {
+            self.cancel_turn_at_agent(parts);
         }
     }
 
     /// Refuses all requests that wait for an agent that cannot be started. Prompts that are queued when the daemon stops
     /// stay in the log; the next daemon holds them.
-    pub(crate) fn refuse_waiting(&mut self, id: &SessionId, fault: &Fault) {
-        let Some(session) = self.sessions.by_id.get_mut(id) else { return };
-        let queue = std::mem::take(&mut session.queue);
-        let parked = std::mem::take(&mut session.parked);
+    pub(crate) fn refuse_waiting(&mut self, parts: &mut HubParts, fault: &Fault) {
+        let queue = std::mem::take(&mut self.queue);
+        let parked = std::mem::take(&mut self.parked);
         for prompt in queue {
             if *fault != Fault::Stopping {
                 let why = fault.to_string();
-                self.withdraw(id, &prompt, &why, |it| Frame::error_for(it, fault));
+                self.withdraw_prompt(parts, &prompt, &why, |it| Frame::error_for(it, fault));
                 continue;
             }
             for (conn, request) in &prompt.waiters {
-                self.answer_in(id, *conn, &Frame::error_for(request, fault));
+                self.answer_after_log(parts, *conn, &Frame::error_for(request, fault));
             }
         }
         for (conn, frame, _) in parked {
             let request = frame.id().expect("parked requests have ids");
-            self.answer_in(id, conn, &Frame::error_for(request, fault));
+            self.answer_after_log(parts, conn, &Frame::error_for(request, fault));
         }
     }
 
     /// `_jackfield/queue`: the queued prompts in order, then the held ones.
-    pub(crate) fn on_queue(&mut self, conn: ConnId, id: &str, frame: &Frame) -> Result<(), Fault> {
-        let session_id = self.sessions.find_session(frame)?;
-        let session = &self.sessions.by_id[&session_id];
+    pub(crate) fn list_queue(&self, parts: &mut HubParts, conn: ConnId, id: &str) {
         let row = |number: u64, held: bool| {
-            let it = session.waiting(number)?;
+            let it = self.waiting(number)?;
             let (by, since) = (&*it.by, rfc3339(it.at));
             let text = first_prompt_line(&it.frame);
             Some(json!({ "prompt": number, "by": by, "text": text, "since": since, "held": held }))
         };
-        let queued = session.queue.iter().filter_map(|it| row(it.number?, false));
-        let held = session.held().filter_map(|(number, _)| row(number, true));
+        let queued = self.queue.iter().filter_map(|it| row(it.number?, false));
+        let held = self.held().filter_map(|(number, _)| row(number, true));
         let rows: Vec<Value> = queued.chain(held).collect();
-        self.parts.clients.answer_request(
-            &mut self.parts.cx,
+        parts.clients.answer_request(
+            &mut parts.cx,
             conn,
             id,
             Ok(&json!({ "prompts": rows }).to_string()),
         );
-        Ok(())
     }
 
     /// `_jackfield/withdraw`: removes a prompt of any client from the queue.
-    pub(crate) fn on_withdraw(
+    pub(crate) fn withdraw_queued_prompt(
         &mut self,
+        parts: &mut HubParts,
         conn: ConnId,
         id: &str,
         frame: &Frame,
     ) -> Result<(), Fault> {
-        let session_id = self.sessions.find_session(frame)?;
         let Some(number) = number_in(frame) else {
             return Err(Fault::InvalidParams { why: "`prompt` must be a number".into() });
         };
-        let by = self
-            .parts
-            .clients
-            .connections
-            .get(&conn)
-            .map_or_else(|| "gone".into(), |it| it.shown(conn));
-        let why = format!("withdrawn by {by}");
-        let session = self.sessions.by_id.get_mut(&session_id).expect("named by session_of");
-        if session.waiting(number).is_none() {
-            return Err(not_waiting(&session_id, number));
+        let why = format!("withdrawn by {}", parts.clients.describe_client(conn));
+        if self.waiting(number).is_none() {
+            return Err(not_waiting(&self.id, number));
         }
-        let at = session.queue.iter().position(|it| it.number == Some(number));
-        if let Some(prompt) = at.and_then(|it| session.queue.remove(it)) {
+        let at = self.queue.iter().position(|it| it.number == Some(number));
+        if let Some(prompt) = at.and_then(|it| self.queue.remove(it)) {
             let answer = |it: &str| Frame::error_for(it, &Fault::Cancelled);
-            self.withdraw(&session_id, &prompt, &why, answer);
+            self.withdraw_prompt(parts, &prompt, &why, answer);
         } else {
-            self.sessions.append_event(
-                &mut self.parts.cx,
-                &session_id,
+            self.append_event(
+                &mut parts.cx,
                 EventBody::Withdrawn(PromptWithdrawn { prompt: number, why: why.into() }),
             );
         }
-        self.answer_in(&session_id, conn, &Frame::result_for(id, "{}"));
+        self.answer_after_log(parts, conn, &Frame::result_for(id, "{}"));
         Ok(())
     }
 
     /// `_jackfield/release`: runs one or all held prompts. The client that requests it is their driver, and gets no
     /// answer to them.
-    pub(crate) fn on_release(
+    pub(crate) fn run_held_prompts(
         &mut self,
+        parts: &mut HubParts,
         conn: ConnId,
         id: &str,
         frame: &Frame,
     ) -> Result<(), Fault> {
-        let session_id = self.sessions.find_session(frame)?;
-        let session = &self.sessions.by_id[&session_id];
         let wanted = number_in(frame);
-        let held = session.held().filter(|(number, _)| wanted.is_none_or(|it| it == *number));
+        let held = self.held().filter(|(number, _)| wanted.is_none_or(|it| it == *number));
         let held: Vec<(u64, QueuedPrompt)> =
             held.map(|(number, it)| (number, it.clone())).collect();
         if let (Some(number), true) = (wanted, held.is_empty()) {
-            return Err(not_waiting(&session_id, number));
+            return Err(not_waiting(&self.id, number));
         }
         let numbers: Vec<u64> = held.iter().map(|(number, _)| *number).collect();
-        let session = self.sessions.by_id.get_mut(&session_id).expect("named by session_of");
         for (number, queued) in held {
-            session.queue.push_back(Prompt::held(conn, number, queued));
+            self.queue.push_back(Prompt::held(conn, number, queued));
         }
         let result = json!({ "released": numbers }).to_string();
-        self.answer_in(&session_id, conn, &Frame::result_for(id, &result));
-        self.pump(&session_id);
+        self.answer_after_log(parts, conn, &Frame::result_for(id, &result));
+        self.advance(parts);
         Ok(())
     }
 
     /// Does what is possible next for a session: restore it, serve waiting requests, start a turn.
-    pub(crate) fn pump(&mut self, id: &SessionId) {
-        let Some(session) = self.sessions.by_id.get_mut(id) else { return };
-        if session.release.is_some() && !is_planted("start-turn-in-released-session") {
-            return self.continue_release(id);
+    pub(crate) fn advance(&mut self, parts: &mut HubParts) {
+        if self.release.is_some() && !is_planted("start-turn-in-released-session") {
+            return self.continue_release(parts);
         }
-        match (&session.stage, session.agent) {
+        match (&self.stage, self.agent) {
             (SessionStage::Asleep, _) => {
-                if !session.queue.is_empty() || !session.parked.is_empty() {
-                    self.wake(id);
+                if !self.queue.is_empty() || !self.parked.is_empty() {
+                    parts.cx.post(HubMessage::FindAgent(self.id.clone()));
                 }
             }
             (SessionStage::Bound, Some(agent)) => {
-                while let Some((conn, frame, _)) =
-                    self.sessions.by_id.get_mut(id).and_then(|it| it.parked.pop_front())
-                {
-                    self.forward(agent, Some(id), conn, &frame);
+                while let Some((conn, frame, _)) = self.parked.pop_front() {
+                    self.send_client_request(parts, agent, conn, &frame);
                 }
-                self.start_turn(id, agent);
+                self.start_turn(parts, agent);
             }
             (
                 SessionStage::Bound

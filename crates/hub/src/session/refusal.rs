@@ -19,17 +19,23 @@ impl AgentRefusal {
         AgentRefusal { code: error["code"].as_i64().unwrap_or(0), message }
     }
 
-    pub(super) fn words(&self) -> String {
+    pub(super) fn message(&self) -> String {
         format!("{} ({})", self.message, self.code)
     }
 
-    fn says_one_of(&self, words: &[&str]) -> bool {
+    fn contains_one_of(&self, phrases: &[&str]) -> bool {
         let message = self.message.to_lowercase();
-        words.iter().any(|it| message.contains(it))
+        phrases.iter().any(|it| message.contains(it))
     }
 
     pub(super) fn is_lock(&self) -> bool {
-        self.says_one_of(&["locked", "in use", "already open", "already active", "another process"])
+        self.contains_one_of(&[
+            "locked",
+            "in use",
+            "already open",
+            "already active",
+            "another process",
+        ])
     }
 
     /// The error code of ACP for a required login.
@@ -43,8 +49,8 @@ impl AgentRefusal {
             ["not found", "unknown session", "no such session", "no session", "does not exist"];
         let invalid = ["invalid session", "session id", "sessionid"];
         self.code == -32002
-            || (self.says_one_of(&["session"]) && self.says_one_of(&unknown))
-            || (self.says_one_of(&["invalid"]) && self.says_one_of(&invalid))
+            || (self.contains_one_of(&["session"]) && self.contains_one_of(&unknown))
+            || (self.contains_one_of(&["invalid"]) && self.contains_one_of(&invalid))
     }
 }
 

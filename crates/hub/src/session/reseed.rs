@@ -1,12 +1,12 @@
 //! A session that its agent has lost: its events are read from the journal, and the next prompt carries a digest of
 //! them. The log has only the prompt of the user.
 
-use super::{digest::ConversationDigest, restore::Step};
+use super::{Session, digest::ConversationDigest, restore::Step};
 use crate::{
-    AgentId, Hub, Output, Seq, SessionId, Time, agent::PendingRequest, context::HubContext, limits,
-    log::Effect, session::Sessions, timer::HubTimer,
+    AgentId, Output, Seq, Time, agent::PendingRequest, context::HubContext, limits, log::Effect,
+    parts::HubParts, timer::HubTimer,
 };
-use jackfield_events::{RawJson, Rung, SessionEvent, TurnOutcome};
+use jackfield_events::{RawJson, RestoreStep, SessionEvent, TurnOutcome};
 use jackfield_protocol::{Frame, Splice, acp::Method};
 use serde_json::{json, value::RawValue};
 use std::collections::BTreeMap;
@@ -33,57 +33,58 @@ impl LogRecall {
     }
 }
 
-impl Sessions {
-    pub(super) fn continue_recall(&mut self, cx: &mut HubContext, id: &SessionId) {
-        let Some(restoring) = self.restoring(id) else { return };
+impl Session {
+    pub(super) fn continue_recall(&mut self, cx: &mut HubContext) {
+        let Some(restoring) = self.restoring() else { return };
         let Step::Recalling(it) = &mut restoring.step else { return };
         it.again_at = None;
         let after = it.after;
-        cx.outputs.push_back(Output::Recall { session: id.clone(), after });
+        cx.outputs.push_back(Output::Recall { session: self.id.clone(), after });
     }
 
     /// The prompt as the agent gets it: after the digest, if there is one.
-    pub(super) fn with_digest(&mut self, id: &SessionId, turn: u64, prompt: &Frame) -> Frame {
-        let Some(session) = self.by_id.get_mut(id) else { return prompt.clone() };
-        let standing = &mut session.restore_history;
-        if let Some(trial) = &mut standing.trial {
+    pub(super) fn with_digest(&mut self, turn: u64, prompt: &Frame) -> Frame {
+        let history = &mut self.restore_history;
+        if let Some(trial) = &mut history.trial {
             trial.prompt = Some((turn, prompt.clone()));
         }
-        match &standing.digest {
+        match &history.digest {
             Some(digest) => with_digest(prompt, digest),
             None => prompt.clone(),
         }
     }
-}
 
-impl Hub {
     /// Starts to read the journal, or continues if there is nothing to read.
-    pub(super) fn recall(&mut self, agent: AgentId, id: &SessionId) {
-        let session = self.sessions.by_id.get(id).expect("the caller found this session");
-        let running = session.turn.as_ref().map_or(u64::MAX, |it| it.number);
-        if session.summary().turns == 0 || running == 1 {
-            return self.set_again(agent, id);
+    pub(super) fn begin_recall(&mut self, parts: &mut HubParts, agent: AgentId) {
+        let running = self.turn.as_ref().map_or(u64::MAX, |it| it.number);
+        if self.summary().turns == 0 || running == 1 {
+            return self.restore_settings(parts, agent);
         }
-        let upto = session.log.durable();
+        let upto = self.log.durable();
         let recalling = LogRecall {
             digest: ConversationDigest::default(),
             after: Seq(0),
             upto,
             start: Seq(upto.0.saturating_sub(limits::DIGEST_EVENTS_MAX)),
-            held: session.log.pending_events().cloned().collect(),
+            held: self.log.pending_events().cloned().collect(),
             running,
             again_at: None,
         };
-        if let Some(restoring) = self.sessions.restoring(id) {
+        if let Some(restoring) = self.restoring() {
             restoring.step = Step::Recalling(recalling);
         }
-        self.sessions.continue_recall(&mut self.parts.cx, id);
+        self.continue_recall(&mut parts.cx);
     }
 
-    pub(crate) fn on_recalled(&mut self, id: &SessionId, after: Seq, events: &[SessionEvent]) {
-        let now = self.parts.cx.now;
-        let Some(agent) = self.sessions.by_id.get(id).and_then(|it| it.agent) else { return };
-        let Some(restoring) = self.sessions.restoring(id) else { return };
+    pub(crate) fn on_recalled(
+        &mut self,
+        parts: &mut HubParts,
+        after: Seq,
+        events: &[SessionEvent],
+    ) {
+        let now = parts.cx.now;
+        let Some(agent) = self.agent else { return };
+        let Some(restoring) = self.restoring() else { return };
         let Step::Recalling(it) = &mut restoring.step else { return };
         if it.after != after || it.again_at.is_some() {
             return; // The answer to an older question.
@@ -98,55 +99,53 @@ impl Hub {
         } else if it.after == after && it.after < it.upto {
             let at = now.plus(limits::APPEND_RETRY_MS);
             it.again_at = Some(at);
-            return self.parts.cx.timers.set(at, HubTimer::Restore(id.clone()));
+            return parts.cx.timers.set(at, HubTimer::Restore(self.id.clone()));
         }
         if it.after < it.upto {
-            return self.sessions.continue_recall(&mut self.parts.cx, id);
+            return self.continue_recall(&mut parts.cx);
         }
         let mut digest = std::mem::take(&mut it.digest);
         it.held.iter().for_each(|event| digest.take(event, it.running));
         if let Some(found) = &mut restoring.found {
             found.digest = digest.into_text();
         }
-        self.set_again(agent, id);
+        self.restore_settings(parts, agent);
     }
 
     /// The events cannot be read, so the agent would answer without the conversation.
-    pub(crate) fn on_recall_failed(&mut self, id: &SessionId, why: &str) {
-        let Some(restoring) = self.sessions.restoring(id) else { return };
+    pub(crate) fn on_recall_failed(&mut self, parts: &mut HubParts, why: &str) {
+        let Some(restoring) = self.restoring() else { return };
         if !matches!(restoring.step, Step::Recalling(_)) {
             return;
         }
         let why = format!("the journal could not be read: {why}");
-        restoring.tried.push(json!({ "rung": Rung::Reseeded.as_str(), "why": why }));
-        self.give_up(id);
+        restoring.tried.push(json!({ "step": RestoreStep::Reseeded.as_str(), "why": why }));
+        self.abandon_restore(parts);
     }
 
     /// Sends a prompt again that was refused because the agent had no session for it.
-    pub(super) fn prompt_again(
+    pub(super) fn send_prompt_again(
         &mut self,
+        parts: &mut HubParts,
         agent: AgentId,
-        id: &SessionId,
         number: u64,
         prompt: &Frame,
     ) {
-        let Some(session) = self.sessions.by_id.get_mut(id) else { return };
-        let Some(turn) = session.turn.as_mut().filter(|it| it.number == number) else { return };
+        let Some(turn) = self.turn.as_mut().filter(|it| it.number == number) else { return };
         if turn.is_cancelled() {
             let cancelled = RawJson::trusted(r#"{"stopReason":"cancelled"}"#);
-            return self.end_turn(id, number, TurnOutcome::Stopped(cancelled));
+            return self.end_turn(parts, number, TurnOutcome::Stopped(cancelled));
         }
-        let waiting = PendingRequest::Prompt(id.clone(), number);
-        let our_id =
-            self.parts.agents.processes.get_mut(&agent).expect("bound to it").expect(waiting);
-        turn.our_id = our_id;
-        let agent_session_id = session.summary().agent_session.clone();
-        let (our_id, frame) = (our_id.to_string(), self.sessions.with_digest(id, number, prompt));
+        let Some(process) = parts.agents.processes.get_mut(&agent) else { return };
+        turn.hub_id = process.expect(PendingRequest::Prompt(self.id.clone(), number));
+        let hub_id = turn.hub_id.to_string();
+        let agent_session_id = self.summary().agent_session.clone();
+        let frame = self.with_digest(number, prompt);
         let splice =
-            Splice { id: Some(&our_id), session_id: Some(&agent_session_id), request_id: None };
+            Splice { id: Some(&hub_id), session_id: Some(&agent_session_id), request_id: None };
         let text = frame.spliced(splice).bytes().clone();
-        self.with_session(id, |it, parts| it.mark_agent_used(parts, true));
-        self.after_log(id, Effect::ToAgent { agent, text });
+        self.mark_agent_used(parts, true);
+        self.run_after_log(parts, Effect::ToAgent { agent, text });
     }
 }
 

@@ -3,22 +3,18 @@
 //! worked and why the steps before it did not.
 
 use super::{
-    SessionStage,
-    open::without_session_id,
-    refusal::AgentRefusal,
-    reseed::LogRecall,
-    restore_method::{MethodCheck, RestoreMethod},
-    restore_trial::RestoreTrial,
-    settings::PendingSettings,
+    Session, SessionStage, open::without_session_id, refusal::AgentRefusal, reseed::LogRecall,
+    restore_method::MethodCheck, restore_trial::RestoreTrial, settings::PendingSettings,
 };
 use crate::{
-    AgentId, Hub, Note, SessionId, Time,
-    agent::{Agent, PendingRequest, is_journaled},
+    AgentId, Note, Time,
+    agent::{Agent, PendingRequest, RestoreMethod, is_journaled},
     limits,
-    session::Sessions,
+    message::HubMessage,
+    parts::HubParts,
     timer::HubTimer,
 };
-use jackfield_events::{AgentBound, AgentSessionId, EventBody, RawJson, Rung, TurnOutcome};
+use jackfield_events::{AgentBound, AgentSessionId, EventBody, RawJson, RestoreStep, TurnOutcome};
 use jackfield_protocol::{Fault, Frame, is_planted};
 use serde_json::{Value, json};
 
@@ -72,7 +68,7 @@ pub(super) enum Step {
 /// The step that worked.
 #[derive(Debug)]
 pub(super) struct RestoredSession {
-    rung: Rung,
+    step: RestoreStep,
     setup: String,
     /// The session id of the agent, if it is new.
     agent_session_id: Option<AgentSessionId>,
@@ -97,7 +93,12 @@ impl SessionRestore {
     }
 
     /// Handles an update during the restore. Returns it if it is not part of a replay.
-    pub(crate) fn hear(&mut self, frame: Frame, journaled: bool, now: Time) -> Option<Frame> {
+    pub(crate) fn filter_replay(
+        &mut self,
+        frame: Frame,
+        journaled: bool,
+        now: Time,
+    ) -> Option<Frame> {
         let past = journaled && self.found.is_none() && self.is_past(&frame, now);
         (!past || is_planted("log-replay-of-load")).then_some(frame)
     }
@@ -117,152 +118,151 @@ impl SessionRestore {
         self.way != Some(RestoreMethod::Resume) || self.retells
     }
 
-    fn give_reason(&mut self, rung: Rung, why: impl Into<String>) {
-        self.tried.push(json!({ "rung": rung.as_str(), "why": why.into() }));
+    fn give_reason(&mut self, step: RestoreStep, why: impl Into<String>) {
+        self.tried.push(json!({ "step": step.as_str(), "why": why.into() }));
     }
 
     /// A step turned out not to work: the next one is tried, with the prompt that showed it.
     pub(super) fn after_all(
         tried: Vec<Value>,
-        rung: Rung,
+        step: RestoreStep,
         why: String,
         again: (u64, Frame),
     ) -> SessionRestore {
         let mut restoring =
             SessionRestore { tried, again: Some(again), ..SessionRestore::default() };
-        restoring.tried.retain(|it| it["rung"].is_string() && it["rung"] != rung.as_str());
-        restoring.give_reason(rung, why);
+        restoring.tried.retain(|it| it["step"].is_string() && it["step"] != step.as_str());
+        restoring.give_reason(step, why);
         restoring
     }
 
     fn was_tried(&self, way: RestoreMethod) -> bool {
-        self.tried.iter().any(|it| it["rung"] == way.rung().as_str())
+        self.tried.iter().any(|it| it["step"] == way.step().as_str())
     }
 }
 
-impl Sessions {
-    pub(super) fn restoring(&mut self, id: &SessionId) -> Option<&mut SessionRestore> {
-        match &mut self.by_id.get_mut(id)?.stage {
+impl Session {
+    pub(super) fn restoring(&mut self) -> Option<&mut SessionRestore> {
+        match &mut self.stage {
             SessionStage::Restoring(restoring) => Some(restoring),
             _ => None,
         }
     }
-}
 
-impl Hub {
-    /// Tries the next restore step.
-    pub(crate) fn try_next_step(&mut self, agent: AgentId, id: &SessionId) {
+    /// Tries the next restore step. `is_at_fork_point` says whether the session that this one was forked from is unchanged.
+    pub(crate) fn try_next_step(&mut self, parts: &mut HubParts, is_at_fork_point: bool) {
+        let Some(agent) = self.agent else { return };
+        let process = parts.agents.processes.get(&agent);
+        let Some(capabilities) = process.map(|it| it.capabilities) else { return };
         for way in RestoreMethod::ALL {
-            let verdict = self.check_method(agent, id, way);
-            let Some(restoring) = self.sessions.restoring(id) else { return };
+            let verdict = self.check_method(&parts.cx, capabilities, way, is_at_fork_point);
+            let Some(restoring) = self.restoring() else { return };
             if restoring.was_tried(way) {
                 continue;
             }
             match verdict {
-                MethodCheck::Try => return self.try_method(agent, id, way),
-                MethodCheck::Not(why) => restoring.give_reason(way.rung(), why),
+                MethodCheck::Try => return self.try_method(parts, agent, way),
+                MethodCheck::Not(why) => restoring.give_reason(way.step(), why),
                 MethodCheck::NoMatter => {}
             }
         }
-        self.give_up(id);
+        self.abandon_restore(parts);
     }
 
-    fn try_method(&mut self, agent: AgentId, id: &SessionId, way: RestoreMethod) {
-        let params = self.sessions.restore_params(id, way);
-        let Some(restoring) = self.sessions.restoring(id) else { return };
+    fn try_method(&mut self, parts: &mut HubParts, agent: AgentId, way: RestoreMethod) {
+        let params = self.restore_params(way);
+        let Some(restoring) = self.restoring() else { return };
         (restoring.way, restoring.step) = (Some(way), Step::Asked);
         (restoring.retells, restoring.tells) = (false, false);
-        self.ask_agent(
-            agent,
-            way.method().name(),
-            &params,
-            PendingRequest::Reopen(id.clone(), way),
-        );
+        let pending = PendingRequest::Reopen(self.id.clone(), way);
+        self.send_agent_request(parts, agent, way.method(), &params, pending);
     }
 
-    /// The agent answered the current step.
+    /// The agent answered the current step. `name` is its session id, if it is valid.
     pub(crate) fn on_reopened(
         &mut self,
+        parts: &mut HubParts,
         agent: AgentId,
-        id: &SessionId,
         way: RestoreMethod,
         frame: &Frame,
+        name: Option<&str>,
     ) {
-        let is_its = self.sessions.by_id.get(id).is_some_and(|it| it.agent == Some(agent));
-        if !is_its || self.sessions.restoring(id).is_none() {
-            return; // It let go of this process.
+        if self.agent != Some(agent) || self.restoring().is_none() {
+            return; // The session left this process.
         }
         let Some(result) = frame.result() else {
-            return self.on_refused(agent, id, way, frame);
+            return self.on_refused(parts, way, frame);
         };
-        let named = frame.session_id().filter(|it| self.is_free_name(agent, id, it));
-        let named = named.map(|it| AgentSessionId::from(it.as_ref()));
-        match (way, named) {
-            (RestoreMethod::Resume, _) => self.found(agent, id, Rung::Resumed, result, None),
-            (RestoreMethod::Load, _) => self.listen(agent, id, result),
+        match (way, name.map(AgentSessionId::from)) {
+            (RestoreMethod::Resume, _) => {
+                self.on_step_worked(parts, agent, RestoreStep::Resumed, result, None);
+            }
+            (RestoreMethod::Load, _) => self.await_replay(parts, agent, result),
             (RestoreMethod::Fork | RestoreMethod::New, Some(name)) => {
-                self.found(agent, id, way.rung(), result, Some(name));
+                self.on_step_worked(parts, agent, way.step(), result, Some(name));
             }
             (RestoreMethod::Fork | RestoreMethod::New, None) => {
-                self.on_refused(agent, id, way, frame);
+                self.on_refused(parts, way, frame);
             }
         }
     }
 
-    fn on_refused(&mut self, agent: AgentId, id: &SessionId, way: RestoreMethod, frame: &Frame) {
-        let until = self.parts.cx.now.plus(limits::LOCK_RETRY_MS);
-        let Some(restoring) = self.sessions.restoring(id) else { return };
+    fn on_refused(&mut self, parts: &mut HubParts, way: RestoreMethod, frame: &Frame) {
+        let until = parts.cx.now.plus(limits::LOCK_RETRY_MS);
+        let Some(restoring) = self.restoring() else { return };
         let refusal = AgentRefusal::of(frame);
         if refusal.is_lock() && !restoring.was_locked {
             // The other process may be about to end: one retry shows it.
             (restoring.was_locked, restoring.step) = (true, Step::Pausing { until });
-            return self.parts.cx.timers.set(until, HubTimer::Restore(id.clone()));
+            return parts.cx.timers.set(until, HubTimer::Restore(self.id.clone()));
         }
-        restoring.give_reason(way.rung(), refusal.words());
+        restoring.give_reason(way.step(), refusal.message());
         if refusal.wants_login() {
-            return self.give_up(id); // It may have the session, and tells nobody yet.
+            return self.abandon_restore(parts); // It may have the session, and says so only after a login.
         }
-        self.try_next_step(agent, id);
+        parts.cx.post(HubMessage::TryRestoreStep(self.id.clone()));
     }
 
     /// `session/load` was answered. The agent may still be replaying, or may have no conversation.
-    fn listen(&mut self, agent: AgentId, id: &SessionId, result: &str) {
-        let now = self.parts.cx.now;
-        let session = self.sessions.by_id.get_mut(id).expect("the caller found this session");
-        let knows = 0 < session.summary().turns;
-        let SessionStage::Restoring(restoring) = &mut session.stage else { return };
+    fn await_replay(&mut self, parts: &mut HubParts, agent: AgentId, result: &str) {
+        let now = parts.cx.now;
+        let knows = 0 < self.summary().turns;
+        let SessionStage::Restoring(restoring) = &mut self.stage else { return };
         let wait = match (restoring.retells, restoring.tells || !knows) {
             (true, _) => limits::LOAD_QUIET_MS,
-            (false, true) => return self.found(agent, id, Rung::Reloaded, result, None),
+            (false, true) => {
+                return self.on_step_worked(parts, agent, RestoreStep::Reloaded, result, None);
+            }
             (false, false) => limits::LOAD_SILENCE_MS,
         };
         let (quiet_at, latest) = (now.plus(wait), now.plus(limits::LOAD_QUIET_MS_MAX));
         restoring.step = Step::Listening { setup: result.to_owned(), quiet_at, latest };
-        self.parts.cx.timers.set(quiet_at, HubTimer::Restore(id.clone()));
+        parts.cx.timers.set(quiet_at, HubTimer::Restore(self.id.clone()));
     }
 
     /// The deadline of the current step has passed.
-    pub(crate) fn on_restore_time(&mut self, id: &SessionId) {
-        let now = self.parts.cx.now;
-        let agent = self.sessions.by_id.get(id).and_then(|it| it.agent);
-        let ready = |it: &AgentId| self.parts.agents.processes.get(it).is_some_and(Agent::is_ready);
+    pub(crate) fn on_restore_timer(&mut self, parts: &mut HubParts) {
+        let now = parts.cx.now;
+        let ready = |it: &AgentId| parts.agents.processes.get(it).is_some_and(Agent::is_ready);
         // A process that was given up meanwhile is not bound; its end answers the waiting requests.
-        let Some(agent) = agent.filter(ready) else { return };
-        let Some(restoring) = self.sessions.restoring(id) else { return };
+        let Some(agent) = self.agent.filter(ready) else { return };
+        let Some(restoring) = self.restoring() else { return };
         match &restoring.step {
-            Step::Listening { quiet_at, .. } if *quiet_at <= now => self.heard_out(agent, id),
+            Step::Listening { quiet_at, .. } if *quiet_at <= now => {
+                self.on_replay_ended(parts, agent);
+            }
             Step::Listening { quiet_at, .. } => {
                 let at = *quiet_at;
-                self.parts.cx.timers.set(at, HubTimer::Restore(id.clone()));
+                parts.cx.timers.set(at, HubTimer::Restore(self.id.clone()));
             }
             Step::Pausing { until } if *until <= now => {
                 if let Some(way) = restoring.way {
-                    self.try_method(agent, id, way);
+                    self.try_method(parts, agent, way);
                 }
             }
-            Step::Settling(it) if it.is_over(now) => self.settled(agent, id),
+            Step::Settling(it) if it.is_over(now) => self.finish_settings(parts, agent),
             Step::Recalling(it) if it.is_due(now) => {
-                self.sessions.continue_recall(&mut self.parts.cx, id);
+                self.continue_recall(&mut parts.cx);
             }
             _ => {}
         }
@@ -270,122 +270,124 @@ impl Hub {
 
     /// The agent has finished its replay. An agent that replayed nothing may know nothing: it keeps its session and gets
     /// a summary of the conversation.
-    fn heard_out(&mut self, agent: AgentId, id: &SessionId) {
-        let reseed = self.sessions.may_reseed(&self.parts.cx, id);
-        let Some(restoring) = self.sessions.restoring(id) else { return };
+    fn on_replay_ended(&mut self, parts: &mut HubParts, agent: AgentId) {
+        let reseed = self.may_reseed(&parts.cx);
+        let Some(restoring) = self.restoring() else { return };
         let Step::Listening { setup, .. } = std::mem::take(&mut restoring.step) else { return };
         if restoring.tells {
-            return self.found(agent, id, Rung::Reloaded, &setup, None);
+            return self.on_step_worked(parts, agent, RestoreStep::Reloaded, &setup, None);
         }
-        restoring.give_reason(Rung::Reloaded, "it was answered, and nothing of the past was step");
-        let step = if reseed { Rung::Reseeded } else { Rung::Reloaded };
-        self.found(agent, id, step, &setup, None);
+        restoring.give_reason(
+            RestoreStep::Reloaded,
+            "it was answered, and nothing of the conversation was replayed",
+        );
+        let step = if reseed { RestoreStep::Reseeded } else { RestoreStep::Reloaded };
+        self.on_step_worked(parts, agent, step, &setup, None);
     }
 
     /// A step worked: the agent gets a digest if it needs one, then the settings, then waiting prompts.
-    fn found(
+    fn on_step_worked(
         &mut self,
+        parts: &mut HubParts,
         agent: AgentId,
-        id: &SessionId,
-        rung: Rung,
+        step: RestoreStep,
         setup: &str,
         agent_session_id: Option<AgentSessionId>,
     ) {
-        let now = self.parts.cx.now;
-        let Some(restoring) = self.sessions.restoring(id) else { return };
+        let now = parts.cx.now;
+        let Some(restoring) = self.restoring() else { return };
         let setup = without_session_id(setup);
         restoring.found = Some(RestoredSession {
-            rung,
+            step,
             setup,
             agent_session_id: agent_session_id.clone(),
             digest: None,
         });
-        let updates = agent_session_id
-            .map(|it| self.parts.agents.take_updates_before_session_id(agent, it.as_str()));
+        let updates =
+            agent_session_id.map(|it| parts.agents.take_early_updates(agent, it.as_str()));
         for update in updates.into_iter().flatten() {
-            let retells = rung == Rung::Forked && is_journaled(&update);
-            if !retells || !self.sessions.restoring(id).is_some_and(|it| it.is_past(&update, now)) {
-                self.on_agent(agent, update);
+            let is_journaled = is_journaled(&update);
+            let may_replay = step == RestoreStep::Forked && is_journaled;
+            if !may_replay || !self.restoring().is_some_and(|it| it.is_past(&update, now)) {
+                self.on_update(parts, agent, update, is_journaled);
             }
         }
-        if rung == Rung::Reseeded {
-            self.recall(agent, id);
+        if step == RestoreStep::Reseeded {
+            self.begin_recall(parts, agent);
         } else {
-            self.set_again(agent, id);
+            self.restore_settings(parts, agent);
         }
     }
 
     /// The session is restored.
-    pub(super) fn bind(&mut self, agent: AgentId, id: &SessionId) {
-        let session = self.sessions.by_id.get_mut(id).expect("the caller found this session");
-        let SessionStage::Restoring(restoring) =
-            std::mem::replace(&mut session.stage, SessionStage::Bound)
-        else {
-            unreachable!("only a restoring session is bound");
-        };
-        let found = restoring.found.expect("a rung was found");
-        let (rung, loaded) = (found.rung, restoring.way == Some(RestoreMethod::Load));
-        session.restore_history.digest =
-            found.digest.filter(|_| !is_planted("reseed-without-digest"));
+    pub(super) fn bind(&mut self, parts: &mut HubParts, agent: AgentId) {
+        let SessionStage::Restoring(restoring) = &mut self.stage else { return };
+        let mut restoring = std::mem::take(restoring);
+        let Some(found) = restoring.found.take() else { return };
+        self.stage = SessionStage::Bound;
+        let (step, loaded) = (found.step, restoring.way == Some(RestoreMethod::Load));
+        self.restore_history.digest = found.digest.filter(|_| !is_planted("reseed-without-digest"));
         if found.agent_session_id.is_some() {
-            session.restore_history.former = Some(session.summary().agent_session.clone());
+            self.restore_history.former = Some(self.summary().agent_session.clone());
         }
         // A step that only claims to have worked is verified by the first prompt.
-        session.restore_history.trial =
+        self.restore_history.trial =
             (restoring.way != Some(RestoreMethod::New)).then(|| RestoreTrial {
-                rung: if loaded { Rung::Reloaded } else { rung },
+                step: if loaded { RestoreStep::Reloaded } else { step },
                 tried: restoring.tried.clone(),
                 prompt: None,
             });
         let tried = tried_json(restoring.tried);
         let setup = RawJson::trusted(found.setup);
-        self.sessions.append_event(
-            &mut self.parts.cx,
-            id,
+        self.append_event(
+            &mut parts.cx,
             EventBody::Bound(AgentBound {
-                rung,
+                step,
                 setup,
                 agent_session: found.agent_session_id,
                 tried,
             }),
         );
-        self.parts.cx.note(Note::SessionWoke { session: id.clone(), agent, rung: rung.as_str() });
+        parts.cx.note(Note::SessionWoke { session: self.id.clone(), agent, step: step.as_str() });
         if let Some((turn, prompt)) = restoring.again {
-            self.prompt_again(agent, id, turn, &prompt);
+            self.send_prompt_again(parts, agent, turn, &prompt);
         }
-        self.parts.agents.start_warm_agents(&mut self.parts.cx);
-        self.pump(id);
+        parts.agents.start_warm_agents(&mut parts.cx);
+        self.advance(parts);
     }
 
     /// No step worked: waiting requests are refused, and the session is suspended. Its log is kept.
-    pub(super) fn give_up(&mut self, id: &SessionId) {
-        let now = self.parts.cx.now;
-        let Some(restoring) = self.sessions.restoring(id) else { return };
+    pub(super) fn abandon_restore(&mut self, parts: &mut HubParts) {
+        let now = parts.cx.now;
+        let Some(restoring) = self.restoring() else { return };
         let tried = std::mem::take(&mut restoring.tried);
         let again = restoring.again.take();
         let reason = |it: &Value| {
             let text = |name: &str| it[name].as_str().unwrap_or_default().to_owned();
-            format!("not {} ({})", text("rung"), text("why"))
+            format!("not {} ({})", text("step"), text("why"))
         };
         let reasons: Vec<String> = tried.iter().map(reason).collect();
         let why = format!(
-            "{}; its log is kept (`jackfield log {id}`), and a new session can be opened",
-            reasons.join(", ")
+            "{}; its log is kept (`jackfield log {}`), and a new session can be opened",
+            reasons.join(", "),
+            self.id
         );
-        let fault = Fault::CannotResume { session: id.to_string(), why };
+        let fault = Fault::CannotResume { session: self.id.to_string(), why };
         let (setup, tried) = (RawJson::null(), tried_json(tried));
-        self.sessions.append_event(
-            &mut self.parts.cx,
-            id,
-            EventBody::Bound(AgentBound { rung: Rung::Failed, setup, agent_session: None, tried }),
+        self.append_event(
+            &mut parts.cx,
+            EventBody::Bound(AgentBound {
+                step: RestoreStep::Failed,
+                setup,
+                agent_session: None,
+                tried,
+            }),
         );
-        if let Some(session) = self.sessions.by_id.get_mut(id) {
-            session.restarts.ended(now);
-        }
-        self.release_agent(id);
-        self.refuse_waiting(id, &fault);
+        self.restarts.ended(now);
+        self.release_agent(parts);
+        self.refuse_waiting(parts, &fault);
         if let Some((turn, _)) = again {
-            self.end_turn(id, turn, TurnOutcome::Failed(RawJson::trusted(fault.to_json())));
+            self.end_turn(parts, turn, TurnOutcome::Failed(RawJson::trusted(fault.to_json())));
         }
     }
 }

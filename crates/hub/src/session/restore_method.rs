@@ -1,41 +1,12 @@
 //! The methods by which an agent can restore a session: which of them it offers, and their parameters.
 
-use crate::{AgentId, Hub, SessionId, context::HubContext, session::Sessions};
-use jackfield_events::{ForkOrigin, Rung, SessionSummary};
-use jackfield_protocol::{acp::Method, is_planted};
+use super::Session;
+use crate::{
+    agent::{PeerCapabilities, RestoreMethod},
+    context::HubContext,
+};
+use jackfield_protocol::is_planted;
 use serde_json::{Value, json};
-
-/// What the agent is asked for, the best method first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RestoreMethod {
-    Resume,
-    Load,
-    Fork,
-    New,
-}
-
-impl RestoreMethod {
-    pub(super) const ALL: [RestoreMethod; 4] =
-        [RestoreMethod::Resume, RestoreMethod::Load, RestoreMethod::Fork, RestoreMethod::New];
-
-    pub(super) fn rung(self) -> Rung {
-        match self {
-            RestoreMethod::Resume => Rung::Resumed,
-            RestoreMethod::Load => Rung::Reloaded,
-            RestoreMethod::Fork => Rung::Forked,
-            RestoreMethod::New => Rung::Reseeded,
-        }
-    }
-
-    pub(super) fn method(self) -> Method {
-        match self {
-            RestoreMethod::Resume => Method::SessionResume,
-            RestoreMethod::Load => Method::SessionLoad,
-            RestoreMethod::Fork => Method::SessionFork,
-            RestoreMethod::New => Method::SessionNew,
-        }
-    }
-}
 
 /// Whether a method can be tried.
 pub(super) enum MethodCheck {
@@ -45,26 +16,15 @@ pub(super) enum MethodCheck {
     NoMatter,
 }
 
-impl Sessions {
+impl Session {
     /// Whether an agent that has lost the session may continue in a new one with a digest.
-    pub(super) fn may_reseed(&self, cx: &HubContext, id: &SessionId) -> bool {
-        cx.config.policies.can_reseed(&self.by_id[id].summary().cwd)
-    }
-
-    /// An agent forks the current state of its session, so nothing may have happened there since.
-    fn is_at_fork_point(&self, origin: &ForkOrigin, state: &SessionSummary) -> bool {
-        self.by_id.get(&*origin.session).is_some_and(|it| {
-            let there = &it.summary();
-            origin.whole
-                && there.turns == state.turns
-                && there.open_turn.is_none()
-                && there.agent_session == origin.agent_session
-        })
+    pub(super) fn may_reseed(&self, cx: &HubContext) -> bool {
+        cx.config.policies.can_reseed(&self.summary().cwd)
     }
 
     /// The parameters of `session/new`, with the session id of the agent.
-    pub(super) fn restore_params(&self, id: &SessionId, way: RestoreMethod) -> String {
-        let state = &self.by_id[id].summary();
+    pub(super) fn restore_params(&self, way: RestoreMethod) -> String {
+        let state = self.summary();
         let mut params: Value = serde_json::from_str(state.params.as_str()).unwrap_or_default();
         if !params.is_object() {
             params = json!({});
@@ -82,18 +42,16 @@ impl Sessions {
         }
         params.to_string()
     }
-}
 
-impl Hub {
     pub(super) fn check_method(
         &self,
-        agent: AgentId,
-        id: &SessionId,
+        cx: &HubContext,
+        offered: PeerCapabilities,
         way: RestoreMethod,
+        is_at_fork_point: bool,
     ) -> MethodCheck {
         const SILENT: &str = "the agent does not offer it";
-        let (can, state) =
-            (self.parts.agents.processes[&agent].capabilities, &self.sessions.by_id[id].summary());
+        let state = self.summary();
         let nameless = state.agent_session.is_empty();
         match way {
             RestoreMethod::Resume | RestoreMethod::Load if nameless => MethodCheck::NoMatter,
@@ -102,17 +60,17 @@ impl Hub {
             {
                 MethodCheck::Not("no turn has ended in it since the session was reseeded")
             }
-            RestoreMethod::Resume if can.resume => MethodCheck::Try,
-            RestoreMethod::Load if can.load => MethodCheck::Try,
+            RestoreMethod::Resume if offered.resume => MethodCheck::Try,
+            RestoreMethod::Load if offered.load => MethodCheck::Try,
             RestoreMethod::Resume | RestoreMethod::Load => MethodCheck::Not(SILENT),
             RestoreMethod::Fork => match &state.forked {
                 Some(_) if !nameless => MethodCheck::NoMatter,
-                Some(_) if !can.fork => MethodCheck::Not(SILENT),
-                Some(origin) if self.sessions.is_at_fork_point(origin, state) => MethodCheck::Try,
+                Some(_) if !offered.fork => MethodCheck::Not(SILENT),
+                Some(_) if is_at_fork_point => MethodCheck::Try,
                 Some(_) => MethodCheck::Not("the session it branched off has gone on or is gone"),
                 None => MethodCheck::NoMatter,
             },
-            RestoreMethod::New if self.sessions.may_reseed(&self.parts.cx, id) => MethodCheck::Try,
+            RestoreMethod::New if self.may_reseed(cx) => MethodCheck::Try,
             RestoreMethod::New => MethodCheck::Not("the policy does not allow it"),
         }
     }
@@ -120,9 +78,8 @@ impl Hub {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::{Config, ConnId, Input, Output, Recovered, Time};
-    use jackfield_events::{AgentBound, EventBody};
+    use crate::{AgentId, Config, ConnId, Hub, Input, Output, Recovered, Time};
+    use jackfield_events::{AgentBound, EventBody, ForkOrigin, RestoreStep, SessionSummary};
     use jackfield_protocol::Frame;
 
     fn state(turns: u64, agent_session: &str, forked: Option<ForkOrigin>) -> SessionSummary {
@@ -187,10 +144,10 @@ mod tests {
             Output::Append { event, .. } => Some(event.body),
             _ => None,
         });
-        let Some(EventBody::Bound(AgentBound { rung, agent_session, .. })) = bound else {
+        let Some(EventBody::Bound(AgentBound { step, agent_session, .. })) = bound else {
             panic!("{bound:?}")
         };
-        assert_eq!((rung, agent_session.as_deref()), (Rung::Forked, Some("a2")));
+        assert_eq!((step, agent_session.as_deref()), (RestoreStep::Forked, Some("a2")));
     }
 
     #[test]

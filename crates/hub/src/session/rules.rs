@@ -9,11 +9,11 @@ use super::{
     turn::Turn,
 };
 use crate::{
-    AgentId, Hub, SessionId,
+    AgentId,
     agent::Agents,
     config::{AskRule, Config, Unanswered},
     context::HubContext,
-    session::Sessions,
+    parts::HubParts,
     timer::HubTimer,
 };
 use jackfield_events::{EventBody, RawJson, RuleLearned, UnaskedCall, UserAnswered};
@@ -45,7 +45,7 @@ impl Agents {
         cx: &HubContext,
         session: &Session,
     ) -> Option<String> {
-        let state = &session.summary();
+        let state = session.summary();
         let mode = state.mode();
         if let Some(why) =
             self.why_policy_is_unenforced(cx, session.agent, &state.agent, mode.as_deref())
@@ -66,20 +66,12 @@ impl Session {
         let home = config.policies.home.as_deref();
         ToolCallFacts::from_request(agent, cwd, home, params, known.as_ref())
     }
-}
 
-impl Sessions {
     /// The decision of the rules about a permission request.
-    pub(super) fn judge_tool_call(
-        &self,
-        cx: &HubContext,
-        id: &SessionId,
-        params: &Value,
-    ) -> PolicyDecision {
-        let session = &self.by_id[id];
-        let call = session.read_tool_call(&cx.config, params);
-        let mut decision = cx.config.policies.evaluate_call(learned(session), &call);
-        if find_reported_call(session, params).is_some_and(|it| it.cut)
+    pub(super) fn judge_tool_call(&self, cx: &HubContext, params: &Value) -> PolicyDecision {
+        let call = self.read_tool_call(&cx.config, params);
+        let mut decision = cx.config.policies.evaluate_call(learned(self), &call);
+        if find_reported_call(self, params).is_some_and(|it| it.cut)
             && decision.effect == Some(RuleEffect::Allow)
         {
             // A call with unknown parts cannot be allowed.
@@ -93,11 +85,10 @@ impl Sessions {
     pub(super) fn describe_tool_call(
         &self,
         cx: &HubContext,
-        id: &SessionId,
         ask: &Frame,
         decision: &PolicyDecision,
     ) -> RawJson {
-        let call = self.by_id[id].read_tool_call(&cx.config, &params_of(ask));
+        let call = self.read_tool_call(&cx.config, &params_of(ask));
         let mut facts = approval_facts(&call, decision);
         redact::json(&mut facts);
         RawJson::trusted(facts.to_string())
@@ -108,7 +99,6 @@ impl Sessions {
     pub(super) fn accept_always_answer(
         &mut self,
         cx: &mut HubContext,
-        id: &SessionId,
         number: u64,
         ask: &UserRequest,
         result: &str,
@@ -123,13 +113,11 @@ impl Sessions {
             "reject_always" => (RuleEffect::Deny, "reject_once"),
             _ => return None,
         };
-        let session = self.by_id.get(id)?;
-        let rule = policy::learn_rule(&session.read_tool_call(&cx.config, &params), effect);
+        let rule = policy::learn_rule(&self.read_tool_call(&cx.config, &params), effect);
         if let Some(rule) = rule {
             let rule = serde_json::to_string(&rule).expect("a rule is plain data");
             self.append_event(
                 cx,
-                id,
                 EventBody::Learned(RuleLearned { ask: number, rule: RawJson::trusted(rule) }),
             );
         }
@@ -139,47 +127,40 @@ impl Sessions {
     }
 
     /// Sets the deadline of a request, which the session may choose.
-    pub(super) fn schedule_unanswered_rule(
-        &mut self,
-        cx: &mut HubContext,
-        id: &SessionId,
-        number: u64,
-    ) {
-        if let Some(rule) = self.find_unanswered_rule(cx, id) {
+    pub(super) fn schedule_unanswered_rule(&mut self, cx: &mut HubContext, number: u64) {
+        if let Some(rule) = self.find_unanswered_rule(cx) {
             let at = cx.now.plus(rule.after_ms);
-            cx.timers.set(at, HubTimer::AskRule(id.clone(), number));
+            cx.timers.set(at, HubTimer::AskRule(self.id.clone(), number));
         }
     }
 
-    fn find_unanswered_rule(&self, cx: &HubContext, id: &SessionId) -> Option<AskRule> {
-        let params = self.by_id.get(id)?.summary().params.as_str();
+    fn find_unanswered_rule(&self, cx: &HubContext) -> Option<AskRule> {
+        let params = self.summary().params.as_str();
         let params: Value = serde_json::from_str(params).unwrap_or_default();
         let own = params.pointer("/_meta/jackfield/asks").and_then(AskRule::of);
         own.or(cx.config.ask_rule)
     }
 
     /// A tool call has ended. If a rule requires asking or denies it and nobody was asked, that is logged once per turn.
-    pub(crate) fn note_tool_call(&mut self, cx: &mut HubContext, id: &SessionId, frame: &Frame) {
+    pub(crate) fn note_tool_call(&mut self, cx: &mut HubContext, frame: &Frame) {
         let now = cx.now;
-        let Some(session) = self.by_id.get_mut(id) else { return };
-        let Some(told) = session.calls.on_update(frame, now) else { return };
+        let Some(told) = self.calls.on_update(frame, now) else { return };
         let done = told.text("status") == Some("completed");
         let changes = told.text("kind").is_none_or(|it| CHANGES.contains(&it));
         let Some(name) = told.text("toolCallId").filter(|_| done && changes) else { return };
         let secret = |it: &Turn| !it.unasked && !it.asked.contains(name);
-        if !session.turn.as_ref().is_some_and(secret) {
+        if !self.turn.as_ref().is_some_and(secret) {
             return;
         }
         let params = json!({ "toolCall": told.as_json() });
-        let session = &self.by_id[id];
         let decision = cx
             .config
             .policies
-            .evaluate_call(learned(session), &session.read_tool_call(&cx.config, &params));
+            .evaluate_call(learned(self), &self.read_tool_call(&cx.config, &params));
         if !matches!(decision.effect, Some(RuleEffect::Ask | RuleEffect::Deny)) {
             return;
         }
-        let mode = session.summary().mode();
+        let mode = self.summary().mode();
         let call = json!({
             "toolCallId": params["toolCall"]["toolCallId"],
             "title": params["toolCall"]["title"],
@@ -188,40 +169,35 @@ impl Sessions {
         });
         self.append_event(
             cx,
-            id,
             EventBody::Unasked(UnaskedCall { call: RawJson::trusted(call.to_string()) }),
         );
-        if let Some(turn) = self.by_id.get_mut(id).and_then(|it| it.turn.as_mut()) {
+        if let Some(turn) = &mut self.turn {
             turn.unasked = true;
         }
     }
-}
 
-impl Hub {
-    pub(crate) fn on_ask_unanswered(&mut self, id: &SessionId, number: u64) {
-        let Some(rule) = self.sessions.find_unanswered_rule(&self.parts.cx, id) else { return };
-        let Some(session) = self.sessions.by_id.get_mut(id) else { return };
-        let Some(ask) = session.asks.remove(&number) else { return };
+    pub(crate) fn on_user_request_timeout(&mut self, parts: &mut HubParts, number: u64) {
+        let Some(rule) = self.find_unanswered_rule(&parts.cx) else { return };
+        let Some(ask) = self.asks.remove(&number) else { return };
         let why = format!("nobody answered for {} s", rule.after_ms.div_ceil(1000));
-        self.sessions.remember_closed_request(&self.parts.cx, id, number, why.as_str().into());
+        self.remember_closed_request(&parts.cx, number, why.as_str().into());
         let refusal = refusal(&ask);
         match rule.then {
             Unanswered::Deny => {
                 let answer = RawJson::trusted(format!(r#"{{"result":{refusal}}}"#));
                 let by = format!("jackfield: {why}").into();
-                self.sessions.append_event(
-                    &mut self.parts.cx,
-                    id,
+                self.append_event(
+                    &mut parts.cx,
                     EventBody::Answered(UserAnswered { ask: number, by, answer, peer: None }),
                 );
             }
             Unanswered::Fail => {
-                self.sessions.append_event(&mut self.parts.cx, id, voided(number, &why));
+                self.append_event(&mut parts.cx, voided(number, &why));
             }
         }
-        self.answer_agent(id, &ask, &Frame::result_for(&ask.agent_request_id, &refusal));
+        self.deliver_answer(parts, &ask, &Frame::result_for(&ask.agent_request_id, &refusal));
         if rule.then == Unanswered::Fail {
-            self.cancel_turn(id);
+            self.cancel_turn(parts);
         }
     }
 }

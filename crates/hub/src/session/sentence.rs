@@ -25,7 +25,7 @@ pub(super) fn of(
         WaitPhase::Tool => {
             let mut running: Vec<&Call> = calls.running().collect();
             running.sort_by_key(|it| it.began);
-            let shown = running.first().map(|it| shown(it, now)).unwrap_or_default();
+            let shown = running.first().map(|it| describe_call(it, now)).unwrap_or_default();
             let more = match running.len() {
                 0 | 1 => String::new(),
                 more => format!(" and {} more", more - 1),
@@ -49,7 +49,7 @@ pub(super) fn in_line(places: usize) -> String {
 }
 
 /// ``shell command `npm test` running 9 min 12 s``
-fn shown(call: &Call, now: Time) -> String {
+fn describe_call(call: &Call, now: Time) -> String {
     let age = exactly(now.since(call.began));
     let title = call.text("title").unwrap_or_default();
     let (what, name) = match command(call) {

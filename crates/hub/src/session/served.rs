@@ -3,10 +3,8 @@
 //! Each request is judged by the rules like a permission request: a deny is answered with an error, an ask waits
 //! for a person, everything else is done. The log has what was requested, what the rules said, and the outcome.
 
-use super::{ask::RequestOrigin, rules::params_of};
-use crate::{
-    AgentId, Hub, SessionId, context::HubContext, log::Effect as After, session::Sessions,
-};
+use super::{Session, ask::RequestOrigin, rules::params_of};
+use crate::{AgentId, SessionId, context::HubContext, log::Effect, parts::HubParts};
 use jackfield_events::{EventBody, RawJson, RequestServed, ServedOutcome};
 use jackfield_policy::{PolicyDecision, RuleEffect, ToolCallFacts};
 use jackfield_protocol::{Fault, Frame, acp::Method};
@@ -22,15 +20,13 @@ pub(crate) struct ServedRequest {
     decision: Option<RawJson>,
 }
 
-impl Sessions {
+impl Session {
     /// The agent has ended before its requests were answered: their outcome is unknown.
-    pub(crate) fn finish_served_request(&mut self, cx: &mut HubContext, id: &SessionId) {
-        let Some(session) = self.by_id.get_mut(id) else { return };
-        for served in std::mem::take(&mut session.served) {
+    pub(crate) fn end_served_requests(&mut self, cx: &mut HubContext) {
+        for served in std::mem::take(&mut self.served) {
             let (call, decision) = (served.call, served.decision);
             self.append_event(
                 cx,
-                id,
                 EventBody::Served(RequestServed {
                     call,
                     decision,
@@ -41,13 +37,7 @@ impl Sessions {
     }
 
     /// Remembers what a person allowed, so that the agent may do it in this turn.
-    pub(super) fn remember_approved_call(
-        &mut self,
-        cx: &HubContext,
-        id: &SessionId,
-        ask: &Frame,
-        answer: &Frame,
-    ) {
+    pub(super) fn remember_approved_call(&mut self, cx: &HubContext, ask: &Frame, answer: &Frame) {
         let params = params_of(ask);
         let result: Value =
             serde_json::from_str(answer.result().unwrap_or("null")).unwrap_or_default();
@@ -57,65 +47,66 @@ impl Sessions {
         if kind.and_then(|it| it["kind"].as_str()) != Some("allow_once") {
             return;
         }
-        let Some(session) = self.by_id.get(id) else { return };
-        let parts = parts_of(&session.read_tool_call(&cx.config, &params));
-        if let Some(turn) = self.by_id.get_mut(id).and_then(|it| it.turn.as_mut()) {
-            turn.approved.extend(parts);
+        let approved = commands_and_paths(&self.read_tool_call(&cx.config, &params));
+        if let Some(turn) = &mut self.turn {
+            turn.approved.extend(approved);
         }
     }
 
     /// Whether a person has allowed all of it in this turn.
-    fn is_approved_call(&self, cx: &HubContext, id: &SessionId, params: &Value) -> bool {
-        let Some(session) = self.by_id.get(id) else { return false };
-        let parts = parts_of(&session.read_tool_call(&cx.config, params));
-        let turn = session.turn.as_ref();
+    fn is_approved_call(&self, cx: &HubContext, params: &Value) -> bool {
+        let parts = commands_and_paths(&self.read_tool_call(&cx.config, params));
+        let turn = self.turn.as_ref();
         !parts.is_empty()
             && turn.is_some_and(|turn| parts.iter().all(|it| turn.approved.contains(it)))
     }
-}
 
-impl Hub {
     /// An agent requests a file or a terminal, and no client serves them.
-    pub(super) fn judge_served(&mut self, agent: AgentId, id: &SessionId, frame: &Frame) {
-        let Some(params) = permission_params(id, frame) else {
-            return self.carry_out(agent, id, frame);
+    pub(super) fn judge_served_request(
+        &mut self,
+        parts: &mut HubParts,
+        agent: AgentId,
+        frame: &Frame,
+    ) {
+        let Some(params) = permission_params(&self.id, frame) else {
+            return self.send_to_daemon(parts, agent, frame);
         };
-        let decision = self.sessions.judge_tool_call(&self.parts.cx, id, &params);
+        let decision = self.judge_tool_call(&parts.cx, &params);
         match decision.effect {
-            Some(RuleEffect::Deny) => self.deny_served(agent, id, frame, &decision.why, &decision),
-            Some(RuleEffect::Ask)
-                if !self.sessions.is_approved_call(&self.parts.cx, id, &params) =>
-            {
+            Some(RuleEffect::Deny) => {
+                self.deny_served_request(parts, agent, frame, &decision.why, &decision);
+            }
+            Some(RuleEffect::Ask) if !self.is_approved_call(&parts.cx, &params) => {
                 let ask = Frame::request(
                     "0",
                     Method::SessionRequestPermission.name(),
                     &params.to_string(),
                 );
-                self.open_ask(agent, id, ask, RequestOrigin::Served(frame.clone()));
+                self.open_user_request(parts, agent, ask, RequestOrigin::Served(frame.clone()));
             }
-            _ => self.start_served(agent, id, frame, &decision),
+            _ => self.serve_request(parts, agent, frame, &decision),
         }
     }
 
     /// A person has answered the permission request of this request.
-    pub(super) fn settle_served(
+    pub(super) fn on_served_request_answered(
         &mut self,
+        parts: &mut HubParts,
         agent: AgentId,
-        id: &SessionId,
         frame: &Frame,
         answer: &Frame,
     ) {
-        let Some(params) = permission_params(id, frame) else { return };
-        let decision = self.sessions.judge_tool_call(&self.parts.cx, id, &params);
+        let Some(params) = permission_params(&self.id, frame) else { return };
+        let decision = self.judge_tool_call(&parts.cx, &params);
         let result: Value =
             serde_json::from_str(answer.result().unwrap_or("null")).unwrap_or_default();
         // A rule may have been added while the request was open.
         let denied = decision.effect == Some(RuleEffect::Deny);
         match result["outcome"]["optionId"].as_str() {
-            Some("allow-once") if !denied => self.start_served(agent, id, frame, &decision),
-            _ => self.deny_served(
+            Some("allow-once") if !denied => self.serve_request(parts, agent, frame, &decision),
+            _ => self.deny_served_request(
+                parts,
                 agent,
-                id,
                 frame,
                 "a person was asked and did not allow it",
                 &decision,
@@ -123,10 +114,31 @@ impl Hub {
         }
     }
 
-    fn start_served(
+    /// The daemon has served a request. Returns false if it is not a request of this session.
+    pub(crate) fn on_request_served(
         &mut self,
+        parts: &mut HubParts,
         agent: AgentId,
-        id: &SessionId,
+        frame: &Frame,
+    ) -> bool {
+        let request = frame.id().unwrap_or_default();
+        let is_it = |it: &ServedRequest| it.agent == agent && *it.request == *request;
+        let Some(at) = self.served.iter().position(is_it) else { return false };
+        let ServedRequest { call, decision, .. } = self.served.remove(at);
+        let outcome = match frame.error() {
+            None => ServedOutcome::Done,
+            Some(error) => ServedOutcome::Failed(message_of(error).into()),
+        };
+        let served = EventBody::Served(RequestServed { call, decision, outcome });
+        self.append_event(&mut parts.cx, served);
+        self.run_after_log(parts, Effect::ToAgent { agent, text: frame.bytes().clone() });
+        true
+    }
+
+    fn serve_request(
+        &mut self,
+        parts: &mut HubParts,
+        agent: AgentId,
         frame: &Frame,
         decision: &PolicyDecision,
     ) {
@@ -134,72 +146,38 @@ impl Hub {
             agent,
             request: frame.id().expect("a request has an id").into(),
             call: RawJson::trusted(summary(frame).to_string()),
-            decision: self.parts.cx.config.describe_decision(decision),
+            decision: parts.cx.config.describe_decision(decision),
         };
-        if let Some(session) = self.sessions.by_id.get_mut(id) {
-            session.served.push(served);
-        }
-        self.carry_out(agent, id, frame);
+        self.served.push(served);
+        self.send_to_daemon(parts, agent, frame);
     }
 
-    fn carry_out(&mut self, agent: AgentId, id: &SessionId, frame: &Frame) {
-        self.after_log(id, After::Serve { agent, frame: frame.clone() });
+    fn send_to_daemon(&mut self, parts: &mut HubParts, agent: AgentId, frame: &Frame) {
+        self.run_after_log(parts, Effect::Serve { agent, frame: frame.clone() });
     }
 
-    fn deny_served(
+    fn deny_served_request(
         &mut self,
+        parts: &mut HubParts,
         agent: AgentId,
-        id: &SessionId,
         frame: &Frame,
         why: &str,
         decision: &PolicyDecision,
     ) {
         let call = RawJson::trusted(summary(frame).to_string());
         let outcome = ServedOutcome::Denied(why.into());
-        let decision = self.parts.cx.config.describe_decision(decision);
+        let decision = parts.cx.config.describe_decision(decision);
         let served = EventBody::Served(RequestServed { call, decision, outcome });
-        self.sessions.append_event(&mut self.parts.cx, id, served);
+        self.append_event(&mut parts.cx, served);
         let agent_request_id = frame.id().expect("a request has an id");
         let fault = Fault::NotAllowed { why: why.to_owned() };
         let text = Frame::error_for(agent_request_id, &fault).bytes().clone();
-        self.after_log(id, After::ToAgent { agent, text });
-    }
-
-    /// The daemon has served the request.
-    pub(crate) fn on_served(&mut self, agent: AgentId, frame: &Frame) {
-        if !self.parts.agents.processes.contains_key(&agent) {
-            return;
-        }
-        let request = frame.id().unwrap_or_default();
-        let is_it = |it: &ServedRequest| it.agent == agent && *it.request == *request;
-        let found = self.served_by(agent).into_iter().find_map(|id| {
-            let session = self.sessions.by_id.get_mut(&id)?;
-            let at = session.served.iter().position(is_it)?;
-            Some((id, session.served.remove(at)))
-        });
-        let text = frame.bytes().clone();
-        let Some((id, served)) = found else {
-            return self.parts.cx.outputs.push_back(crate::Output::ToAgent { agent, text });
-        };
-        let outcome = match frame.error() {
-            None => ServedOutcome::Done,
-            Some(error) => ServedOutcome::Failed(message_of(error).into()),
-        };
-        self.sessions.append_event(
-            &mut self.parts.cx,
-            &id,
-            EventBody::Served(RequestServed {
-                call: served.call,
-                decision: served.decision,
-                outcome,
-            }),
-        );
-        self.after_log(&id, After::ToAgent { agent, text });
+        self.run_after_log(parts, Effect::ToAgent { agent, text });
     }
 }
 
 /// The command lines and paths of a call.
-fn parts_of(call: &ToolCallFacts) -> Vec<String> {
+fn commands_and_paths(call: &ToolCallFacts) -> Vec<String> {
     let commands = call.commands.iter().map(|it| it.text().to_owned());
     commands.chain(call.paths.iter().cloned()).chain(call.folders.iter().cloned()).collect()
 }
@@ -223,17 +201,17 @@ fn permission_params(id: &SessionId, frame: &Frame) -> Option<Value> {
             "content": [{ "type": "diff", "path": path, "newText": params["content"] }],
         }),
         Method::TerminalCreate => {
-            let words = words_of(&params)?;
-            let mut input = match words.as_slice() {
+            let argv = argv_of(&params)?;
+            let mut input = match argv.as_slice() {
                 [shell, option, line] if shell == SHELL && option == "-c" => {
                     json!({ "command": line })
                 }
-                words => json!({ "argv": words }),
+                argv => json!({ "argv": argv }),
             };
             if params["cwd"].is_string() {
                 input["cwd"] = params["cwd"].clone();
             }
-            json!({ "kind": "execute", "title": words.join(" "), "rawInput": input })
+            json!({ "kind": "execute", "title": argv.join(" "), "rawInput": input })
         }
         _ => return None,
     };
@@ -246,7 +224,7 @@ fn permission_params(id: &SessionId, frame: &Frame) -> Option<Value> {
 pub const SHELL: &str = "/bin/sh";
 
 /// The program and its arguments as the daemon starts them. A line without arguments is run by a shell.
-fn words_of(params: &Value) -> Option<Vec<String>> {
+fn argv_of(params: &Value) -> Option<Vec<String>> {
     let command = params["command"].as_str()?;
     let texts = |value: &Value| -> Vec<String> {
         value
@@ -263,16 +241,16 @@ fn words_of(params: &Value) -> Option<Vec<String>> {
         .into_iter()
         .flatten()
         .filter_map(|it| Some(format!("{}={}", it["name"].as_str()?, it["value"].as_str()?)));
-    let mut words: Vec<String> = variables.collect();
-    if !words.is_empty() {
-        words.insert(0, "env".to_owned());
+    let mut argv: Vec<String> = variables.collect();
+    if !argv.is_empty() {
+        argv.insert(0, "env".to_owned());
     }
     if args.is_empty() && command.contains(char::is_whitespace) {
-        words.extend([SHELL, "-c"].map(str::to_owned));
+        argv.extend([SHELL, "-c"].map(str::to_owned));
     }
-    words.push(command.to_owned());
-    words.extend(args);
-    Some(words)
+    argv.push(command.to_owned());
+    argv.extend(args);
+    Some(argv)
 }
 
 fn options() -> Value {

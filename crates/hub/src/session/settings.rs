@@ -1,9 +1,12 @@
 //! Restores mode, model and options of a session in its new process. The process gets no prompt before it has answered
 //! them.
 
-use super::restore::Step;
+use super::{Session, restore::Step};
 use crate::{
-    AgentId, Hub, SessionId, Time, agent::PendingRequest, limits, session::Sessions,
+    AgentId, Time,
+    agent::{PendingRequest, error_of},
+    limits,
+    parts::HubParts,
     timer::HubTimer,
 };
 use jackfield_protocol::{Frame, acp::Method, is_planted};
@@ -23,11 +26,10 @@ impl PendingSettings {
     }
 }
 
-impl Sessions {
+impl Session {
     /// All settings, each with its name, method and parameters.
-    fn collect_settings(&self, id: &SessionId) -> Vec<(String, Method, Value)> {
-        let session = &self.by_id[id];
-        let (state, agent_session_id) = (&session.summary(), &**session.agent_session_id());
+    fn collect_settings(&self) -> Vec<(String, Method, Value)> {
+        let (state, agent_session_id) = (self.summary(), &**self.agent_session_id());
         let mut settings = Vec::new();
         if let Some(mode) = state.mode.as_ref().filter(|_| !is_planted("restore-without-mode")) {
             let params = json!({ "sessionId": agent_session_id, "modeId": mode });
@@ -44,56 +46,60 @@ impl Sessions {
         }
         settings
     }
-}
 
-impl Hub {
     /// Sends all settings to the agent.
-    pub(super) fn set_again(&mut self, agent: AgentId, id: &SessionId) {
-        let settings = self.sessions.collect_settings(id);
+    pub(super) fn restore_settings(&mut self, parts: &mut HubParts, agent: AgentId) {
+        let settings = self.collect_settings();
         if settings.is_empty() {
-            return self.bind(agent, id);
+            return self.bind(parts, agent);
         }
-        let until = self.parts.cx.now.plus(limits::SETTING_MS_MAX);
+        let until = parts.cx.now.plus(limits::SETTING_MS_MAX);
         let open = settings.iter().map(|(name, ..)| name.clone()).collect();
-        let Some(restoring) = self.sessions.restoring(id) else { return };
+        let Some(restoring) = self.restoring() else { return };
         restoring.step = Step::Settling(PendingSettings { open, until });
         for (name, method, params) in settings {
-            let waiting = PendingRequest::Setting(id.clone(), name);
-            self.ask_agent(agent, method.name(), &params.to_string(), waiting);
+            let pending = PendingRequest::Setting(self.id.clone(), name);
+            self.send_agent_request(parts, agent, method, &params.to_string(), pending);
         }
-        self.parts.cx.timers.set(until, HubTimer::Restore(id.clone()));
+        parts.cx.timers.set(until, HubTimer::Restore(self.id.clone()));
     }
 
-    pub(crate) fn on_set(&mut self, agent: AgentId, id: &SessionId, name: &str, frame: &Frame) {
-        if self.sessions.by_id.get(id).is_none_or(|it| it.agent != Some(agent)) {
+    pub(crate) fn on_setting_response(
+        &mut self,
+        parts: &mut HubParts,
+        agent: AgentId,
+        name: &str,
+        frame: &Frame,
+    ) {
+        if self.agent != Some(agent) {
             return;
         }
-        let Some(restoring) = self.sessions.restoring(id) else { return };
+        let Some(restoring) = self.restoring() else { return };
         let Step::Settling(settling) = &mut restoring.step else { return };
         if !settling.open.remove(name) {
             return;
         }
         let done = settling.open.is_empty();
         if frame.result().is_none() {
-            let error = crate::agent::error_of(frame);
+            let error = error_of(frame);
             let error: Value = serde_json::from_str(&error).unwrap_or_default();
             let why = error["message"].as_str().unwrap_or("refused");
             restoring.tried.push(json!({ "setting": name, "why": why }));
         }
         if done {
-            self.bind(agent, id);
+            self.bind(parts, agent);
         }
     }
 
     /// The time is over: unanswered settings are recorded, and the session is bound.
-    pub(super) fn settled(&mut self, agent: AgentId, id: &SessionId) {
-        let Some(restoring) = self.sessions.restoring(id) else { return };
+    pub(super) fn finish_settings(&mut self, parts: &mut HubParts, agent: AgentId) {
+        let Some(restoring) = self.restoring() else { return };
         if let Step::Settling(settling) = &mut restoring.step {
             for name in std::mem::take(&mut settling.open) {
                 let why = format!("no answer within {} s", limits::SETTING_MS_MAX / 1000);
                 restoring.tried.push(json!({ "setting": name, "why": why }));
             }
         }
-        self.bind(agent, id);
+        self.bind(parts, agent);
     }
 }

@@ -1,93 +1,62 @@
 //! Suspends sessions: an agent that was idle for some time is stopped. The next prompt restores the session.
 
+use super::Session;
 use crate::{
-    AgentId, Hub, SessionId,
     agent::{Agent, PendingRequest},
-    session::Sessions,
+    context::HubContext,
+    parts::HubParts,
 };
 use jackfield_events::{AgentSuspended, EventBody};
 use jackfield_protocol::is_planted;
 
-impl Sessions {
-    /// Whether this process can be stopped without losing anything but the time to start another.
-    pub(crate) fn can_suspend_agent(&self, agent: &Agent) -> bool {
-        let sessions = &agent.slots.sessions;
-        !sessions.is_empty() && sessions.iter().all(|it| self.can_suspend_session(it, agent))
-    }
-
+impl Session {
     /// Whether this session of the process can be suspended.
-    fn can_suspend_session(&self, id: &SessionId, agent: &Agent) -> bool {
-        let Some(session) = self.by_id.get(id) else { return false };
-        let works = session.turn.is_some() || !session.queue.is_empty();
-        let is_asking = !session.asks.is_empty() && !is_planted("stop-agent-with-open-request");
-        let waits = !session.parked.is_empty() || is_asking;
+    pub(crate) fn can_suspend(&self, agent: &Agent) -> bool {
+        let works = self.turn.is_some() || !self.queue.is_empty();
+        let is_asking = !self.asks.is_empty() && !is_planted("stop-agent-with-open-request");
+        let waits = !self.parked.is_empty() || is_asking;
         let owes = agent.waiting.values().any(|it| match it {
             PendingRequest::Setting(..) | PendingRequest::Unwanted => false,
-            other => other.session().is_none_or(|it| it == id),
+            other => other.session().is_none_or(|it| *it == self.id),
         });
         let comes_back = agent.capabilities.resume || agent.capabilities.load;
         let is_busy = (works || owes) && !is_planted("stop-agent-with-pending-answer");
-        let idle = !is_busy && !waits && session.log.is_all_durable();
-        session.is_bound() && agent.is_ready() && comes_back && idle
+        let idle = !is_busy && !waits && self.log.is_all_durable();
+        self.is_bound() && agent.is_ready() && comes_back && idle
     }
-}
 
-impl Hub {
     /// The idle timer of a session has fired.
-    pub(crate) fn on_idle(&mut self, id: &SessionId) {
-        let Some(idle_after_ms) = self.parts.cx.config.sleep.idle_after_ms else { return };
-        let Some(session) = self.sessions.by_id.get_mut(id) else { return };
-        session.activity.recounted();
+    pub(crate) fn on_idle_timer(&mut self, parts: &mut HubParts) {
+        let Some(idle_after_ms) = parts.cx.config.sleep.idle_after_ms else { return };
+        self.activity.recounted();
         let (due, behind) =
-            (session.activity.last_active_at.plus(idle_after_ms), !session.log.is_all_durable());
-        let agent = session.agent.and_then(|it| self.parts.agents.processes.get(&it));
+            (self.activity.last_active_at.plus(idle_after_ms), !self.log.is_all_durable());
+        let agent = self.agent.and_then(|it| parts.agents.processes.get(&it));
         let Some(agent) = agent.filter(|it| !it.stopping) else { return };
-        if self.parts.cx.now < due {
-            self.with_session(id, |it, parts| it.schedule_idle_check(&mut parts.cx, due));
-        } else if self.sessions.can_suspend_session(id, agent) {
-            self.put_to_sleep(id, "nobody used it for a while");
+        if parts.cx.now < due {
+            self.schedule_idle_check(&mut parts.cx, due);
+        } else if self.can_suspend(agent) {
+            self.suspend(parts, "nobody used it for a while");
         } else if behind {
             // Everything else that keeps it busy ends with a message; a slow journal does not.
-            let at = self.parts.cx.now.plus(idle_after_ms);
-            self.with_session(id, |it, parts| it.schedule_idle_check(&mut parts.cx, at));
+            let at = parts.cx.now.plus(idle_after_ms);
+            self.schedule_idle_check(&mut parts.cx, at);
         }
     }
 
-    fn put_to_sleep(&mut self, id: &SessionId, why: &str) {
-        self.sessions.append_event(
-            &mut self.parts.cx,
-            id,
-            EventBody::Slept(AgentSuspended { why: why.into() }),
-        );
-        self.rest(id);
+    fn suspend(&mut self, parts: &mut HubParts, why: &str) {
+        self.append_suspended(&mut parts.cx, why);
+        self.release_idle_agent(parts);
     }
 
-    /// Suspends all sessions of a process. The process ends first, because restoring waits for that. A client that waits
-    /// there to open a session gets another process.
-    pub(crate) fn put_all_to_sleep(&mut self, agent: AgentId, why: &str) {
-        let sessions = self.served_by(agent);
-        for id in &sessions {
-            self.sessions.append_event(
-                &mut self.parts.cx,
-                id,
-                EventBody::Slept(AgentSuspended { why: why.into() }),
-            );
-        }
-        self.parts.agents.stop_agent(&mut self.parts.cx, agent);
-        for id in &sessions {
-            self.rest(id);
-        }
+    /// Logs that the agent is stopped because it is idle.
+    pub(crate) fn append_suspended(&mut self, cx: &mut HubContext, why: &str) {
+        self.append_event(cx, EventBody::Slept(AgentSuspended { why: why.into() }));
     }
 
-    fn rest(&mut self, id: &SessionId) {
-        self.release_agent(id);
-        if let Some(session) = self.sessions.by_id.get_mut(id) {
-            session.log.share_texts(&mut self.parts.cx.shared_texts);
-        }
-    }
-
-    /// The machine is short of memory: suspends the session that was idle for the longest time.
-    pub(crate) fn on_pressure(&mut self) {
-        self.free_one("the machine is short of memory");
+    /// Gives up an agent that is idle. A session without an agent keeps little memory.
+    pub(crate) fn release_idle_agent(&mut self, parts: &mut HubParts) {
+        self.release_agent(parts);
+        self.log.share_texts(&mut parts.cx.shared_texts);
     }
 }

@@ -2,13 +2,14 @@
 
 use super::{Session, SessionStage};
 use crate::{
-    AgentId, ConnId, Hub, Note, Output, SessionId, Time,
+    AgentId, ConnId, Note, Output, Time,
     agent::PendingRequest,
     context::HubContext,
     fanout::{EventSubscriber, Phase},
     limits,
     log::Effect,
-    session::Sessions,
+    message::HubMessage,
+    parts::HubParts,
     timer::HubTimer,
 };
 use jackfield_events::{
@@ -24,7 +25,7 @@ pub(crate) struct Turn {
     /// The client whose prompt it is. It may have disconnected.
     pub(crate) driver: ConnId,
     /// The request id of the prompt at the agent.
-    pub(super) our_id: u64,
+    pub(super) hub_id: u64,
     /// The stage of canceling; 0 if it is not canceled.
     cancelled: u64,
     began: Time,
@@ -60,77 +61,56 @@ impl Turn {
     }
 }
 
-impl Sessions {
-    /// The process that the session had, and its session id there.
-    fn mark_suspended(
+impl Session {
+    /// The session has no agent any more. Returns the process that it had, and its session id there.
+    pub(super) fn mark_suspended(
         &mut self,
         cx: &mut HubContext,
-        id: &SessionId,
     ) -> Option<(AgentId, AgentSessionId)> {
-        let session = self.by_id.get_mut(id)?;
-        let agent_session_id = session.known_agent_session_id();
-        session.stage = SessionStage::Asleep;
-        session.calls.clear();
-        let agent = session.agent.take();
-        cx.schedule_unattended_check(id);
+        let agent_session_id = self.known_agent_session_id();
+        self.stage = SessionStage::Asleep;
+        self.calls.clear();
+        let agent = self.agent.take();
+        cx.schedule_unattended_check(&self.id);
         agent.map(|agent| (agent, agent_session_id))
     }
 
-    /// After a restart: ends turns and requests whose agents ended with the last daemon.
-    pub(crate) fn end_interrupted_turns(&mut self, cx: &mut HubContext) {
-        let ids: Vec<SessionId> = self.by_id.keys().cloned().collect();
-        for id in ids {
-            self.end_turn_of_last_daemon(cx, &id);
-            self.by_id.get_mut(&id).expect("listed above").count_queue(&cx.retained_bytes);
-            cx.schedule_unattended_check(&id);
-        }
-    }
-
-    pub(super) fn end_turn_of_last_daemon(&mut self, cx: &mut HubContext, id: &SessionId) {
-        self.end_open_work(cx, id, "the daemon was restarted", "the daemon ended during the turn");
+    /// After a restart: ends the turn and the requests whose agent ended with the last daemon.
+    pub(crate) fn end_turn_of_last_daemon(&mut self, cx: &mut HubContext) {
+        self.end_open_work(cx, "the daemon was restarted", "the daemon ended during the turn");
     }
 
     /// Ends what is open in the log, because no agent will end it.
-    pub(super) fn end_open_work(
-        &mut self,
-        cx: &mut HubContext,
-        id: &SessionId,
-        asks_why: &str,
-        turn_why: &str,
-    ) {
-        let state = &self.by_id[id].summary();
+    pub(crate) fn end_open_work(&mut self, cx: &mut HubContext, asks_why: &str, turn_why: &str) {
+        let state = self.summary();
         let turn = state.open_turn.filter(|_| !is_planted("forget-interrupted-turn"));
         let asks: Vec<u64> = state.open_asks.iter().copied().collect();
         for ask in asks {
-            self.remember_closed_request(cx, id, ask, asks_why.into());
-            self.append_event(cx, id, super::ask::voided(ask, asks_why));
+            self.remember_closed_request(cx, ask, asks_why.into());
+            self.append_event(cx, super::ask::voided(ask, asks_why));
         }
         if let Some(turn) = turn {
             let fault = Fault::Interrupted { why: turn_why.into() };
             let outcome = TurnOutcome::Interrupted(RawJson::trusted(fault.to_json()));
-            self.append_event(cx, id, EventBody::Ended(TurnEnded { turn, outcome }));
+            self.append_event(cx, EventBody::Ended(TurnEnded { turn, outcome }));
         }
     }
-}
 
-impl Hub {
-    pub(super) fn start_turn(&mut self, id: &SessionId, agent: AgentId) {
-        if self.sessions.by_id[id].turn.is_some() {
+    pub(super) fn start_turn(&mut self, parts: &mut HubParts, agent: AgentId) {
+        if self.turn.is_some() {
             return;
         }
-        let Some(prompt) = self.sessions.take_next_prompt(id) else { return };
-        let session = self.sessions.by_id.get_mut(id).expect("the caller found this session");
-        let turn = session.summary().turns + 1;
-        let agent_session_id = session.summary().agent_session.clone();
-        let durable = session.log.durable();
-        let waiting = PendingRequest::Prompt(id.clone(), turn);
-        let our_id =
-            self.parts.agents.processes.get_mut(&agent).expect("bound to it").expect(waiting);
-        let (driver, began) = (prompt.conn, self.parts.cx.now);
-        session.turn = Some(Turn {
+        let Some(process) = parts.agents.processes.get_mut(&agent) else { return };
+        let Some(prompt) = self.queue.pop_front() else { return };
+        let turn = self.summary().turns + 1;
+        let agent_session_id = self.summary().agent_session.clone();
+        let durable = self.log.durable();
+        let hub_id = process.expect(PendingRequest::Prompt(self.id.clone(), turn));
+        let (driver, began) = (prompt.conn, parts.cx.now);
+        self.turn = Some(Turn {
             number: turn,
             driver,
-            our_id,
+            hub_id,
             cancelled: 0,
             began,
             asked: BTreeSet::new(),
@@ -138,183 +118,139 @@ impl Hub {
             unasked: false,
             overdue: None,
         });
-        self.with_session(id, |it, parts| it.mark_agent_used(parts, true));
-        let session = self.sessions.by_id.get_mut(id).expect("found above");
-        if !session.subscribers.contains_key(&driver) {
-            self.subscribe(id, driver, EventSubscriber::new(durable, Phase::Live));
+        self.mark_agent_used(parts, true);
+        if !self.subscribers.contains_key(&driver) {
+            self.subscribe(parts, driver, EventSubscriber::new(durable, Phase::Live));
         }
         for (conn, request) in prompt.waiters {
-            self.owe(id, conn, turn, request);
+            self.answer_after_turn(parts, conn, turn, request);
         }
         let (by, frame) = (prompt.by, RawJson::trusted(prompt.frame.bytes().clone()));
-        self.sessions.append_event(
-            &mut self.parts.cx,
-            id,
+        self.append_event(
+            &mut parts.cx,
             EventBody::Prompted(TurnStarted { turn, by, prompt: prompt.number, frame }),
         );
-        let our_id = our_id.to_string();
+        let hub_id = hub_id.to_string();
         let splice =
-            Splice { id: Some(&our_id), session_id: Some(&agent_session_id), request_id: None };
-        let text =
-            self.sessions.with_digest(id, turn, &prompt.frame).spliced(splice).bytes().clone();
-        self.after_log(id, Effect::ToAgent { agent, text });
-        self.parts.cx.note(Note::TurnStarted { session: id.clone(), turn });
+            Splice { id: Some(&hub_id), session_id: Some(&agent_session_id), request_id: None };
+        let text = self.with_digest(turn, &prompt.frame).spliced(splice).bytes().clone();
+        self.run_after_log(parts, Effect::ToAgent { agent, text });
+        parts.cx.note(Note::TurnStarted { session: self.id.clone(), turn });
     }
 
     /// Ends the turn. Its client is answered when the event is delivered to it.
-    pub(crate) fn end_turn(&mut self, id: &SessionId, number: u64, outcome: TurnOutcome) {
-        let alone = self.has_own_process(id);
-        let Some(session) = self.sessions.by_id.get_mut(id) else { return };
-        let Some(mut turn) = session.turn.take_if(|it| it.number == number) else {
+    pub(crate) fn end_turn(&mut self, parts: &mut HubParts, number: u64, outcome: TurnOutcome) {
+        let alone = self.has_own_process(parts);
+        let Some(mut turn) = self.turn.take_if(|it| it.number == number) else {
             return; // It ended otherwise before the agent answered.
         };
-        session.calls.clear();
-        let agent = session.agent.filter(|_| turn.cancelled != 0);
+        self.calls.clear();
+        let agent = self.agent.filter(|_| turn.cancelled != 0);
         if let Some(agent) = agent.filter(|_| alone) {
             // Many agents leave the processes of canceled tools running. In a process with several sessions it is
             // unknown which session a tool belongs to.
-            let age_ms = self.parts.cx.now.since(turn.began);
-            self.parts.cx.outputs.push_back(Output::EndTools { agent, age_ms });
+            let age_ms = parts.cx.now.since(turn.began);
+            parts.cx.outputs.push_back(Output::EndTools { agent, age_ms });
         }
         let outcome = match (turn.overdue.take(), outcome) {
             (Some(why), _) => {
                 TurnOutcome::Interrupted(RawJson::trusted(Fault::Interrupted { why }.to_json()))
             }
             (None, TurnOutcome::Failed(error) | TurnOutcome::Interrupted(error))
-                if turn.is_cancelled() && !self.parts.cx.is_stopping =>
+                if turn.is_cancelled() && !parts.cx.is_stopping =>
             {
                 cancelled_with(&error)
             }
             (None, other) => other,
         };
         if matches!(outcome, TurnOutcome::Stopped(_)) {
-            session.restarts.forgive();
-            if let Some(agent) = session.agent {
-                self.parts.agents.close_breaker(agent);
+            self.restarts.forgive();
+            if let Some(agent) = self.agent {
+                parts.agents.close_breaker(agent);
             }
         }
-        self.void_asks(id, "the turn is over");
+        self.close_user_requests(parts, "the turn is over");
         let (how, reason) = (outcome.name(), outcome.stop_reason());
-        self.sessions.append_event(
-            &mut self.parts.cx,
-            id,
-            EventBody::Ended(TurnEnded { turn: number, outcome }),
-        );
-        self.parts.cx.note(Note::TurnEnded { session: id.clone(), turn: number, how, reason });
-        self.pump(id);
+        self.append_event(&mut parts.cx, EventBody::Ended(TurnEnded { turn: number, outcome }));
+        parts.cx.note(Note::TurnEnded { session: self.id.clone(), turn: number, how, reason });
+        self.advance(parts);
     }
 
     /// Cancels the running turn, first with `session/cancel`.
-    pub(crate) fn stop_turn(&mut self, id: &SessionId) {
-        let Some(session) = self.sessions.by_id.get_mut(id) else { return };
-        let (Some(turn), Some(agent)) = (&mut session.turn, session.agent) else { return };
+    pub(crate) fn cancel_turn_at_agent(&mut self, parts: &mut HubParts) {
+        let (Some(turn), Some(agent)) = (&mut self.turn, self.agent) else { return };
         if turn.cancelled != 0 {
             return;
         }
         turn.cancelled = 1;
         let number = turn.number;
-        let params =
-            serde_json::json!({ "sessionId": &*session.summary().agent_session }).to_string();
+        let params = serde_json::json!({ "sessionId": &*self.summary().agent_session }).to_string();
         // An agent that refused the prompt and is asked for another session has nothing to cancel.
-        let has_it = session.is_bound();
-        self.sessions.append_event(
-            &mut self.parts.cx,
-            id,
+        let has_it = self.is_bound();
+        self.append_event(
+            &mut parts.cx,
             EventBody::Cancelled(TurnCancelled { turn: number, step: 1 }),
         );
         if has_it {
             let text = Frame::notification(Method::SessionCancel.name(), &params).bytes().clone();
-            self.after_log(id, Effect::ToAgent { agent, text });
+            self.run_after_log(parts, Effect::ToAgent { agent, text });
         }
-        self.void_asks(id, "the turn was cancelled");
-        let at = self.parts.cx.now.plus(limits::CANCEL_GRACE_MS);
-        self.parts.cx.timers.set(at, HubTimer::Cancel(id.clone(), number, 1));
+        self.close_user_requests(parts, "the turn was cancelled");
+        let at = parts.cx.now.plus(limits::CANCEL_GRACE_MS);
+        parts.cx.timers.set(at, HubTimer::Cancel(self.id.clone(), number, 1));
     }
 
     /// The turn was silent for longer than permitted.
-    pub(crate) fn stop_overdue(&mut self, id: &SessionId, why: String) {
-        let turn = self.sessions.by_id.get_mut(id).and_then(|it| it.turn.as_mut());
-        if let Some(turn) = turn.filter(|it| it.cancelled == 0) {
+    pub(crate) fn cancel_overdue_turn(&mut self, parts: &mut HubParts, why: String) {
+        if let Some(turn) = self.turn.as_mut().filter(|it| it.cancelled == 0) {
             turn.overdue = Some(why);
-            self.stop_turn(id);
+            self.cancel_turn_at_agent(parts);
         }
     }
 
     /// The agent did not stop: sends `session/cancel` again, then ends its process.
-    pub(crate) fn on_cancel_deadline(&mut self, id: &SessionId, number: u64, step: u64) {
-        let Some(session) = self.sessions.by_id.get_mut(id) else { return };
-        let (Some(turn), Some(agent)) = (&mut session.turn, session.agent) else { return };
+    pub(crate) fn on_cancel_deadline(&mut self, parts: &mut HubParts, number: u64, step: u64) {
+        let (Some(turn), Some(agent)) = (&mut self.turn, self.agent) else { return };
         if turn.number != number || turn.cancelled != step {
             return;
         }
         turn.cancelled = step + 1;
-        let our_id = turn.our_id;
-        self.sessions.append_event(
-            &mut self.parts.cx,
-            id,
+        let hub_id = turn.hub_id;
+        self.append_event(
+            &mut parts.cx,
             EventBody::Cancelled(TurnCancelled { turn: number, step: step + 1 }),
         );
         if step == 1 {
-            let params = format!(r#"{{"requestId":{our_id}}}"#);
+            let params = format!(r#"{{"requestId":{hub_id}}}"#);
             let text = Frame::notification(Method::CancelRequest.name(), &params).bytes().clone();
-            self.after_log(id, Effect::ToAgent { agent, text });
-            let at = self.parts.cx.now.plus(limits::CANCEL_GRACE_MS);
+            self.run_after_log(parts, Effect::ToAgent { agent, text });
+            let at = parts.cx.now.plus(limits::CANCEL_GRACE_MS);
             if !is_planted("stop-after-first-cancel") {
-                self.parts.cx.timers.set(at, HubTimer::Cancel(id.clone(), number, 2));
+                parts.cx.timers.set(at, HubTimer::Cancel(self.id.clone(), number, 2));
             }
         } else {
-            if let Some((agent, _)) = self.sessions.mark_suspended(&mut self.parts.cx, id) {
-                self.cut_off(agent, id);
+            if let Some((agent, _)) = self.mark_suspended(&mut parts.cx) {
+                parts.agents.kill_agent(&mut parts.cx, agent);
+                let culprit = self.id.clone();
+                parts.cx.post(HubMessage::InterruptSessions { agent, culprit });
             }
             let cancelled = RawJson::trusted(r#"{"stopReason":"cancelled"}"#);
-            self.end_turn(id, number, TurnOutcome::Stopped(cancelled));
-        }
-    }
-
-    /// Suspends the session and gives up its agent.
-    pub(crate) fn release_agent(&mut self, id: &SessionId) {
-        if let Some((agent, agent_session_id)) =
-            self.sessions.mark_suspended(&mut self.parts.cx, id)
-        {
-            self.leave(agent, id, &agent_session_id);
+            self.end_turn(parts, number, TurnOutcome::Stopped(cancelled));
         }
     }
 
     /// Interrupts everything that a session does.
-    pub(crate) fn abandon(&mut self, id: &SessionId, fault: &Fault) {
-        let Some(session) = self.sessions.by_id.get(id) else { return };
-        let turn = session.turn.as_ref().map(|it| it.number);
+    pub(crate) fn interrupt(&mut self, parts: &mut HubParts, fault: &Fault) {
+        let turn = self.turn.as_ref().map(|it| it.number);
         if !is_planted("keep-agent-of-closed-session") {
-            self.release_agent(id);
+            self.release_agent(parts);
         }
-        self.refuse_waiting(id, fault);
-        self.sessions.withdraw_held_prompts(&mut self.parts.cx, id, &fault.to_string());
+        self.refuse_waiting(parts, fault);
+        self.withdraw_held_prompts(&mut parts.cx, &fault.to_string());
         if let Some(turn) = turn {
-            self.end_turn(id, turn, TurnOutcome::Interrupted(RawJson::trusted(fault.to_json())));
+            self.end_turn(parts, turn, TurnOutcome::Interrupted(RawJson::trusted(fault.to_json())));
         }
-        self.void_asks(id, "the session was ended");
-    }
-
-    /// Requests to a suspended session restore it and wait.
-    pub(crate) fn forward_in(
-        &mut self,
-        id: &SessionId,
-        conn: ConnId,
-        frame: Frame,
-    ) -> Result<(), Fault> {
-        let session = self.sessions.by_id.get_mut(id).expect("the caller found this session");
-        if let (SessionStage::Bound, Some(agent)) = (&session.stage, session.agent) {
-            self.forward(agent, Some(id), conn, &frame);
-            return Ok(());
-        }
-        if self.parts.cx.config.limits.parked_max <= session.parked.len() {
-            return Err(Fault::Overloaded { what: "too many requests wait for the agent".into() });
-        }
-        let charge = self.parts.cx.retained_bytes.charge(&session.kept, frame.bytes().len());
-        let charge = charge.map_err(|over| Fault::Overloaded { what: over.to_string() })?;
-        session.parked.push_back((conn, frame, charge));
-        self.pump(id);
-        Ok(())
+        self.close_user_requests(parts, "the session was ended");
     }
 }
 

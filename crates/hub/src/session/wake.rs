@@ -1,12 +1,12 @@
-//! Starts an agent for a session that has none. No process is started while the last one of the session still ends,
-//! because some agents permit only one writer.
+//! A session that needs an agent: whether one may be started now, and with which command. No process is started while the
+//! last one of the session still ends, because some agents permit only one writer.
 
-use super::{SessionRestore, SessionStage};
+use super::{Session, SessionStage};
 use crate::{
-    Hub, Launch, SessionId, agent::Agents, limits, restart::RestartVerdict,
-    session_name::tenant_of, timer::HubTimer,
+    ConnId, Launch, SessionId, agent::Agents, limits, parts::HubParts, restart::RestartVerdict,
+    timer::HubTimer,
 };
-use jackfield_protocol::{Fault, is_planted};
+use jackfield_protocol::Fault;
 use std::path::PathBuf;
 
 impl Agents {
@@ -16,89 +16,92 @@ impl Agents {
     }
 }
 
-impl Hub {
-    pub(crate) fn wake(&mut self, id: &SessionId) {
-        if self.parts.cx.is_stopping {
-            return self.refuse_waiting(id, &Fault::Stopping);
-        }
-        if self.is_parting(id) {
-            return;
-        }
-        let session = self.sessions.by_id.get_mut(id).expect("the caller found this session");
-        match session.restarts.verdict(self.parts.cx.now) {
-            RestartVerdict::Now => {}
-            RestartVerdict::At(at) => {
-                return self.parts.cx.timers.set(at, HubTimer::Wake(id.clone()));
+impl Session {
+    /// Whether a process is needed: the session is being opened, or requests wait for its agent.
+    pub(crate) fn needs_agent(&self) -> bool {
+        match self.stage {
+            SessionStage::Opening(_) => self.agent.is_none(),
+            SessionStage::Asleep => {
+                self.release.is_none() && (!self.queue.is_empty() || !self.parked.is_empty())
             }
-            RestartVerdict::GiveUp { ends, until } => {
-                let wait = (until.0.saturating_sub(self.parts.cx.now.0)).div_ceil(1000);
-                let why = format!("its agent ended {ends} times; try again in {wait} s");
-                let session = id.to_string();
-                return self.refuse_waiting(id, &Fault::CannotResume { session, why });
-            }
+            SessionStage::Importing(_) | SessionStage::Restoring(_) | SessionStage::Bound => false,
         }
-        let asker = session.asker();
-        if let Err(fault) =
-            self.may_be_awake(tenant_of(id).filter(|_| !is_planted("wake-beyond-quota")))
-        {
-            return self.refuse_waiting(id, &fault);
-        }
-        let launch = self.launch_again(id, asker);
-        let initialize_params = asker
-            .and_then(|it| self.parts.clients.connections.get(&it))
-            .and_then(|it| it.initialize_params.clone());
-        let agent = match self.seat(id, &launch, asker, initialize_params) {
-            Ok(Some(agent)) => agent,
-            Ok(None) => return,
-            Err(fault) => return self.refuse_waiting(id, &fault),
-        };
-        let session = self.sessions.by_id.get_mut(id).expect("found above");
-        session.stage = SessionStage::Restoring(SessionRestore::default());
-        session.restore_history = super::RestoreHistory::default();
-        self.assign_session(agent, id);
     }
 
-    /// How the agent of the session is started: with the command of the requesting client, if it is the same agent.
-    pub(crate) fn launch_again(&self, id: &SessionId, asker: Option<crate::ConnId>) -> Launch {
-        let state = &self.sessions.by_id[id].summary();
-        let of_conn = asker
-            .and_then(|it| self.parts.clients.connections.get(&it))
-            .and_then(|it| it.launch.as_ref());
-        let same = |it: &&Launch| it.name == state.agent;
-        let known = of_conn.filter(same).or_else(|| self.parts.cx.config.agents.get(&state.agent));
-        Launch {
-            name: state.agent.clone(),
-            // An agent that is known by name may have been started with a command.
-            argv: known
-                .map(|it| &it.argv)
-                .filter(|it| !it.is_empty())
-                .unwrap_or(&state.argv)
-                .clone(),
-            cwd: PathBuf::from(&state.cwd),
-            env: known.and_then(|it| it.env.clone()),
+    /// Whether the session has or will have an agent.
+    pub(crate) fn is_awake(&self) -> bool {
+        matches!(
+            self.stage,
+            SessionStage::Opening(_) | SessionStage::Restoring(_) | SessionStage::Bound
+        )
+    }
+
+    /// Whether a process may be started for the session now. Otherwise a timer is set, or waiting requests are refused.
+    pub(crate) fn can_start_agent(&mut self, parts: &mut HubParts) -> bool {
+        if !self.needs_agent() {
+            return false;
         }
+        if self.is_opening() {
+            return true;
+        }
+        if parts.cx.is_stopping {
+            self.refuse_waiting(parts, &Fault::Stopping);
+            return false;
+        }
+        if self.awaits_process_end(parts) {
+            return false;
+        }
+        match self.restarts.verdict(parts.cx.now) {
+            RestartVerdict::Now => return true,
+            RestartVerdict::At(at) => parts.cx.timers.set(at, HubTimer::Wake(self.id.clone())),
+            RestartVerdict::GiveUp { ends, until } => {
+                let wait = (until.0.saturating_sub(parts.cx.now.0)).div_ceil(1000);
+                let why = format!("its agent ended {ends} times; try again in {wait} s");
+                let session = self.id.to_string();
+                self.refuse_waiting(parts, &Fault::CannotResume { session, why });
+            }
+        }
+        false
     }
 
     /// Whether the last process of the session still ends. Restoring continues when it has, or after some time.
-    fn is_parting(&mut self, id: &SessionId) -> bool {
-        let ends = self.parts.agents.has_ending_process(id);
-        let session = self.sessions.by_id.get_mut(id).expect("the caller found this session");
-        if !ends {
-            session.restore_history.parted_at = None;
+    fn awaits_process_end(&mut self, parts: &mut HubParts) -> bool {
+        if !parts.agents.has_ending_process(&self.id) {
+            self.restore_history.end_deadline = None;
             return false;
         }
-        let latest = self.parts.cx.now.plus(limits::PARTING_MS_MAX);
-        let at = *session.restore_history.parted_at.get_or_insert(latest);
-        if self.parts.cx.now < at {
-            self.parts.cx.timers.set(at, HubTimer::Wake(id.clone()));
+        let latest = parts.cx.now.plus(limits::PARTING_MS_MAX);
+        let deadline = *self.restore_history.end_deadline.get_or_insert(latest);
+        let is_waiting = parts.cx.now < deadline;
+        if is_waiting {
+            parts.cx.timers.set(deadline, HubTimer::Wake(self.id.clone()));
         }
-        self.parts.cx.now < at
+        is_waiting
     }
 
-    /// A process that was given up has ended: a session that waited for that continues.
-    pub(crate) fn on_parted(&mut self, id: &SessionId) {
-        if self.sessions.by_id.get(id).is_some_and(|it| matches!(it.stage, SessionStage::Asleep)) {
-            self.pump(id);
+    /// How the next agent of the session is started, and the client whose request it is started for.
+    pub(crate) fn next_launch(&self, parts: &HubParts) -> (Launch, Option<ConnId>) {
+        if let SessionStage::Opening(opening) = &self.stage {
+            return (opening.launch.clone(), Some(opening.conn));
+        }
+        let client = self.asker();
+        (self.restore_launch(parts, client), client)
+    }
+
+    /// The command of the requesting client, if it is the same agent; else the configured one; else the former one.
+    fn restore_launch(&self, parts: &HubParts, client: Option<ConnId>) -> Launch {
+        let state = self.summary();
+        let of_client = client.and_then(|it| parts.clients.connections.get(&it)?.launch.as_ref());
+        let known = of_client
+            .filter(|it| it.name == state.agent)
+            .or_else(|| parts.cx.config.agents.get(&state.agent));
+        // An agent that is known by name may have been started with a command.
+        let argv = known.map(|it| &it.argv).filter(|it| !it.is_empty());
+        Launch {
+            name: state.agent.clone(),
+            argv: argv.unwrap_or(&state.argv).clone(),
+            cwd: PathBuf::from(&state.cwd),
+            env: known.and_then(|it| it.env.clone()),
         }
     }
 }

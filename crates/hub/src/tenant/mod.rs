@@ -13,13 +13,14 @@ mod quota;
 mod rate;
 mod request;
 mod server_url;
+mod tenants;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use quota::TenantState;
-pub use quota::Usage;
 pub use quota::quota_fault;
 pub(crate) use request::{check as check_request, inside};
+pub(crate) use tenants::Tenants;
+pub use tenants::Usage;
 
 use jackfield_events::TenantName;
 use jackfield_protocol::{Frame, acp::Method};

@@ -20,7 +20,7 @@ fn allowed_members(method: Method) -> &'static [&'static str] {
     }
 }
 
-/// `_meta`: ours, and what ACP reserves for the W3C trace context.
+/// `_meta`: members, and what ACP reserves for the W3C trace context.
 const META: [&str; 4] = ["jackfield", "traceparent", "tracestate", "baggage"];
 /// `_meta.jackfield`: what hub, gateway and API read in requests.
 const OUR_META: [&str; 10] =
@@ -171,7 +171,7 @@ fn check_meta(meta: &Value) -> Result<(), String> {
     }
     match meta.get("jackfield") {
         None | Some(Value::Null) => Ok(()),
-        Some(Value::Object(ours)) => check_members("`_meta.jackfield`", ours, &OUR_META),
+        Some(Value::Object(members)) => check_members("`_meta.jackfield`", members, &OUR_META),
         Some(_) => Err("`_meta.jackfield` is no object".to_owned()),
     }
 }

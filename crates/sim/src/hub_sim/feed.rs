@@ -166,6 +166,9 @@ impl HubWorld {
                 self.log_tracker.on_appended(&session, &event);
                 self.check_sleep_event(&session, &event);
                 self.restore_tracker.on_appended(&session, &event);
+                if event.body == EventBody::Closed {
+                    self.mark_requests_of_closed_session(&session);
+                }
                 let stream = self.disk.streams.entry(session).or_default();
                 stream.collect(event, summary);
             }
@@ -225,7 +228,7 @@ impl HubWorld {
                 self.disk.copies.push(SessionCopy::new(from, upto, to, last));
             }
             Output::StopAsked => {}
-            Output::LetGone { session } => self.on_released(&session),
+            Output::SessionReleased { session } => self.on_released(&session),
             Output::Stopped => self.on_stopped(),
         }
     }
@@ -259,12 +262,12 @@ impl HubWorld {
     fn on_note(&mut self, note: &Note) {
         let counter = match note {
             Note::SessionOpened { .. } => "sessions opened",
-            Note::SessionWoke { session, agent, rung } => {
+            Note::SessionWoke { session, agent, step } => {
                 let agent_session = self.hub.session(session).map(|it| it.agent_session.clone());
                 let key = (*agent, agent_session.expect("the hub has the restored session"));
-                self.restore_tracker.on_restored(session, &key, rung);
+                self.restore_tracker.on_restored(session, &key, step);
                 self.start_serving(key.0, &key.1, true);
-                match *rung {
+                match *step {
                     "resumed" => "sessions resumed",
                     "reloaded" => "sessions reloaded",
                     _ => "sessions reseeded",
@@ -290,6 +293,7 @@ impl HubWorld {
         self.disk.streams.remove(session);
         for it in self.conns.values_mut() {
             it.deliveries.remove(session);
+            it.observes.remove(session);
         }
         for client in &mut self.clients {
             client.cursors.remove(session);

@@ -66,6 +66,7 @@ impl HubWorld {
             repeats_ended_prompt: false,
             follows_seq: 0,
             withdrawn: false,
+            session_was_closed: false,
             earlier_subscription: (None, None),
         };
         it.pending.insert(id, request);

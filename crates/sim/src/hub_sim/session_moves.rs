@@ -69,7 +69,7 @@ impl HubWorld {
         }
         if self.hub.session(&session).is_some() {
             self.session_moves.releasing.insert(session.clone());
-            self.feed_input(Input::LetGo { session });
+            self.feed_input(Input::ReleaseSession { session });
         }
     }
 
@@ -108,16 +108,25 @@ impl HubWorld {
         self.feed_input(Input::Adopted { session: session.clone(), state, from });
     }
 
-    /// A relay connection can repeat a request on another host, so a prompt that did not reach the agent is not refused.
+    /// A session was closed: its open requests get an error, also if the session is released before a client that lags
+    /// behind receives it.
+    pub(super) fn mark_requests_of_closed_session(&mut self, session: &SessionId) {
+        let pending = self.conns.values_mut().flat_map(|it| it.pending.values_mut());
+        for request in pending.filter(|it| it.session.as_ref() == Some(session)) {
+            request.session_was_closed = true;
+        }
+    }
+
+    /// A relay connection can repeat a request on another host, so a release does not refuse its requests.
     pub(super) fn relay_requests_are_not_refused(
         &self,
         conn: ConnId,
         request: &ClientRequest,
         error: &Frame,
     ) {
-        let is_releasing =
-            request.session.as_ref().is_some_and(|it| self.session_moves.releasing.contains(it));
-        let refused = super::markers::contains(error.bytes(), "has let go of its agent");
+        let is_releasing = !request.session_was_closed
+            && request.session.as_ref().is_some_and(|it| self.session_moves.releasing.contains(it));
+        let refused = super::markers::contains(error.bytes(), "has released its agent");
         check_invariant(
             "relay_requests_are_not_refused",
             !(self.conns[&conn].relay && is_releasing && refused),
@@ -203,6 +212,7 @@ impl HubWorld {
         self.queue_tracker.hold_prompts(session);
         for it in self.conns.values_mut() {
             it.deliveries.remove(session);
+            it.observes.remove(session);
             it.prompted.remove(session);
         }
     }
@@ -215,6 +225,7 @@ impl HubWorld {
             format!("{conn} received {frame:?}")
         });
         it.deliveries.remove(&session);
+        it.observes.remove(&session);
         it.prompted.remove(&session);
         let unanswered = it
             .pending

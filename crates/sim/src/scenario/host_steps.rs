@@ -8,7 +8,9 @@ impl ScenarioRunner {
     pub(super) fn run_host_step(&mut self, action: &str, location: &str) {
         let action = self.placeholders.fill_text(action);
         match action.split(' ').collect::<Vec<_>>()[..] {
-            ["releases", session] => self.feed_input(Input::LetGo { session: session.into() }),
+            ["releases", session] => {
+                self.feed_input(Input::ReleaseSession { session: session.into() })
+            }
             ["has", "released", session] => {
                 assert!(self.released.remove(session), "{location}: {session} is not released");
             }

@@ -348,7 +348,7 @@ impl ScenarioRunner {
             Output::Summarize { session, upto, .. } => {
                 return Some(Input::Durable { session, upto });
             }
-            Output::LetGone { session } => drop(self.released.insert(session)),
+            Output::SessionReleased { session } => drop(self.released.insert(session)),
             Output::PauseAgent { .. }
             | Output::ResumeAgent { .. }
             | Output::EndTools { .. }

@@ -197,7 +197,7 @@ impl ReplayWorld {
             Output::Note(_)
             | Output::EndTools { .. }
             | Output::Summarize { .. }
-            | Output::LetGone { .. } => {}
+            | Output::SessionReleased { .. } => {}
             other => panic!("unexpected output {other:?}"),
         }
         None

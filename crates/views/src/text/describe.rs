@@ -3,7 +3,7 @@
 
 use super::TextPiece;
 use jackfield_events::{
-    EventBody, MessageDropped, Rung, ServedOutcome, SessionMoved, TurnEnded, TurnOutcome,
+    EventBody, MessageDropped, RestoreStep, ServedOutcome, SessionMoved, TurnEnded, TurnOutcome,
     UserAnswered, UserAsked,
 };
 use jackfield_protocol::acp::Method;
@@ -35,7 +35,7 @@ pub(crate) fn describe_event(body: &EventBody<Value>) -> Option<String> {
             None => format!("session moved from {from}: {why}"),
             Some(to) => format!("session moved from {from} to {to}: {why}"),
         },
-        EventBody::Bound(it) => describe_restore(it.rung).to_owned(),
+        EventBody::Bound(it) => describe_restore(it.step).to_owned(),
         EventBody::Withdrawn(it) => format!("prompt {} did not run: {}", it.prompt, it.why),
         EventBody::Cancelled(it) => match it.step {
             0 | 1 => "cancellation requested".to_owned(),
@@ -77,13 +77,13 @@ pub(crate) fn describe_event(body: &EventBody<Value>) -> Option<String> {
 }
 
 /// How an agent process got the conversation of a session back.
-fn describe_restore(method: Rung) -> &'static str {
+fn describe_restore(method: RestoreStep) -> &'static str {
     match method {
-        Rung::Resumed => "agent restarted and resumed the conversation",
-        Rung::Reloaded => "agent restarted and reloaded the conversation",
-        Rung::Forked => "agent started from a fork of the conversation",
-        Rung::Reseeded => "agent restarted from a summary of the conversation",
-        Rung::Failed => "agent could not be restarted with the conversation",
+        RestoreStep::Resumed => "agent restarted and resumed the conversation",
+        RestoreStep::Reloaded => "agent restarted and reloaded the conversation",
+        RestoreStep::Forked => "agent started from a fork of the conversation",
+        RestoreStep::Reseeded => "agent restarted from a summary of the conversation",
+        RestoreStep::Failed => "agent could not be restarted with the conversation",
     }
 }
 

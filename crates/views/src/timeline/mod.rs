@@ -23,7 +23,7 @@ pub(crate) use turn_summary::{CompletionStatus, TurnSummary};
 
 use crate::usage::{SessionUsage, TurnUsageRow};
 use jackfield_events::{
-    AgentMessage, EventBody, ReceivedEvent, Rung, ServedOutcome, SettingChanged, TurnEnded,
+    AgentMessage, EventBody, ReceivedEvent, RestoreStep, ServedOutcome, SettingChanged, TurnEnded,
     TurnStarted, UnaskedCall, UserAnswered, UserAsked,
 };
 use jackfield_protocol::acp::Method;
@@ -102,7 +102,7 @@ impl SessionTimeline {
     fn fold_body(&mut self, event: &ReceivedEvent, out: &mut TimelineUpdate) {
         match &event.body {
             EventBody::Opened(opened) => self.on_agent_ready(None, &opened.setup, out),
-            EventBody::Bound(bound) => self.on_agent_ready(Some(bound.rung), &bound.setup, out),
+            EventBody::Bound(bound) => self.on_agent_ready(Some(bound.step), &bound.setup, out),
             EventBody::Prompted(started) => self.on_turn_started(started, event, out),
             EventBody::Said(message) => self.on_message(message, event, out),
             EventBody::Ended(ended) => self.on_turn_ended(ended, event, out),
@@ -150,11 +150,11 @@ impl SessionTimeline {
 
     fn on_agent_ready(
         &mut self,
-        restored_by: Option<Rung>,
+        restored_by: Option<RestoreStep>,
         setup: &Value,
         out: &mut TimelineUpdate,
     ) {
-        if restored_by == Some(Rung::Failed) {
+        if restored_by == Some(RestoreStep::Failed) {
             let detail = Some("the session could not be restored");
             return out.push_step(TimelineStep::note("failed", detail, None));
         }

@@ -227,14 +227,16 @@ fn updates_before_the_session_id_are_limited_in_bytes() {
             fixture
                 .send_from_worker(worker, &json!({ "method": "session/update", "params": params }));
         }
-        assert!(fixture.bus.unnamed_updates.used() <= UNNAMED_UPDATE_LIMITS.own_max * (n + 1));
+        assert!(
+            fixture.bus.unnamed_updates.used_bytes() <= UNNAMED_UPDATE_LIMITS.own_max * (n + 1)
+        );
     }
-    assert!(fixture.bus.unnamed_updates.used() <= UNNAMED_UPDATE_LIMITS.all_max);
+    assert!(fixture.bus.unnamed_updates.used_bytes() <= UNNAMED_UPDATE_LIMITS.all_max);
     assert!(0 < fixture.bus.gauges().counters.undelivered);
     for worker in fixture.spawned.clone() {
         fixture.end_worker(worker, false);
     }
-    assert_eq!(fixture.bus.unnamed_updates.used(), 0);
+    assert_eq!(fixture.bus.unnamed_updates.used_bytes(), 0);
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn tenant(name: &str) -> Tenant {
 struct Scene {
     hub: Hub,
     now: u64,
-    told: Vec<(ConnId, Value)>,
+    received: Vec<(ConnId, Value)>,
     /// Everything else that the hub has asked for.
     outputs: Vec<Output>,
     next_id: u64,
@@ -75,8 +75,8 @@ impl Scene {
         };
         let recovered = ["s-1", "acme.s-1", "other.s-1"].map(asleep);
         let hub = Hub::new(config, Time(0), recovered);
-        let (told, outputs) = (Vec::new(), Vec::new());
-        let mut scene = Scene { hub, now: 1, told, outputs, next_id: 0, named: 0 };
+        let (received, outputs) = (Vec::new(), Vec::new());
+        let mut scene = Scene { hub, now: 1, received, outputs, next_id: 0, named: 0 };
         scene.feed(Input::ClientOpened { conn: OPERATOR, peer: None });
         scene.arrive(ACME, acme);
         scene.arrive(OTHER, &tenant("other"));
@@ -100,7 +100,7 @@ impl Scene {
             while let Some(output) = self.hub.poll_output() {
                 match &output {
                     Output::ToClient { conn, text } => {
-                        self.told.push((*conn, serde_json::from_slice(text).unwrap()));
+                        self.received.push((*conn, serde_json::from_slice(text).unwrap()));
                         continue;
                     }
                     Output::Append { session, event, .. } => {
@@ -145,11 +145,11 @@ impl Scene {
         let id = self.next_id;
         let frame = Frame::request(&id.to_string(), method, params);
         self.feed(Input::ClientSpoke { conn, frame });
-        let answer = self.told.iter().rev().find(|(to, it)| *to == conn && it["id"] == id);
+        let answer = self.received.iter().rev().find(|(to, it)| *to == conn && it["id"] == id);
         answer.map(|(_, it)| it.clone()).unwrap_or_default()
     }
 
-    fn say(&mut self, conn: ConnId, method: &str, params: &Value) {
+    fn send(&mut self, conn: ConnId, method: &str, params: &Value) {
         let frame = Frame::notification(method, &params.to_string());
         self.feed(Input::ClientSpoke { conn, frame });
     }

@@ -15,8 +15,8 @@ fn as_many_sessions_are_awake_as_the_quota_says() {
     scene.open(ACME).unwrap();
     let answer = scene.ask(ACME, "session/new", &json!({ "cwd": "/srv/x" }));
     assert_eq!(code(&answer), "quota");
-    let told = "tenant `acme` has 2 sessions that are awake, and may have 2: close a session";
-    assert!(why(&answer).contains(told), "{answer}");
+    let received = "tenant `acme` has 2 sessions that are awake, and may have 2: close a session";
+    assert!(why(&answer).contains(received), "{answer}");
     for conn in [OTHER, OPERATOR] {
         assert!((0..3).all(|_| scene.open(conn).is_ok()), "others are not concerned");
     }
@@ -70,7 +70,7 @@ fn what_is_elsewhere_in_the_fleet_counts() {
     let mut scene = bounded(Some(3), Some(3));
     let tell = |scene: &mut Scene, usage: Usage| {
         let tenants = BTreeMap::from([("acme".into(), usage)]);
-        scene.feed(Input::Elsewhere { tenants });
+        scene.feed(Input::TenantUsageReported { tenants });
     };
     tell(&mut scene, Usage { sessions: 2, agents: 0, hosts: 1 });
     scene.open(ACME).unwrap();
@@ -78,7 +78,7 @@ fn what_is_elsewhere_in_the_fleet_counts() {
     tell(&mut scene, Usage { sessions: 0, agents: 2, hosts: 1 });
     let answer = scene.ask(ACME, "session/new", &json!({ "cwd": "/srv/x" }));
     assert!(why(&answer).contains("3 agents"), "{answer}");
-    scene.feed(Input::Elsewhere { tenants: BTreeMap::new() });
+    scene.feed(Input::TenantUsageReported { tenants: BTreeMap::new() });
     assert!(scene.open(ACME).is_ok());
 }
 
@@ -94,7 +94,7 @@ fn other_figures_hold_for_everybody_from_the_next_connection_on() {
 /// What the agents of a scene have said when each says as much as it is read, for so long.
 fn said_in(scene: &mut Scene, agents: &[AgentId], ms: u64) -> usize {
     let mut read: BTreeMap<AgentId, bool> =
-        agents.iter().map(|it| (*it, !scene.hub.is_held(*it))).collect();
+        agents.iter().map(|it| (*it, !scene.hub.parts.tenants.is_paused(*it))).collect();
     let (until, mut said) = (scene.now + ms, 0);
     while scene.now < until {
         for agent in agents {
@@ -137,7 +137,7 @@ fn the_agents_of_a_tenant_are_read_at_its_rate_and_nothing_is_lost() {
     assert_eq!(said_in(&mut scene, &others, 1000), 5000, "nobody else is read more slowly");
     // Elsewhere lives an agent of it, too: half of it is ours.
     let usage = Usage { sessions: 1, agents: 1, hosts: 1 };
-    scene.feed(Input::Elsewhere { tenants: BTreeMap::from([("acme".into(), usage)]) });
+    scene.feed(Input::TenantUsageReported { tenants: BTreeMap::from([("acme".into(), usage)]) });
     said_in(&mut scene, &agents, 2000);
     let said = said_in(&mut scene, &agents, 10_000);
     assert!((490..=510).contains(&said), "{said} in ten seconds");
@@ -153,12 +153,12 @@ fn an_agent_that_the_journal_holds_back_is_not_read_because_its_tenant_may_have_
         let frame = Frame::notification("_agent/word", r#"{"x":1}"#);
         scene.feed(Input::AgentSpoke { agent, frame });
     }
-    assert!(scene.hub.is_held(agent));
+    assert!(scene.hub.parts.tenants.is_paused(agent));
     scene.hub.parts.agents.processes.get_mut(&agent).unwrap().paused = true;
     scene.outputs.clear();
     scene.now += 60_000;
     scene.feed(Input::Tick);
     let resumed = |it: &Output| matches!(it, Output::ResumeAgent { .. });
     assert!(!scene.outputs.iter().any(resumed), "{:?}", scene.outputs);
-    assert!(!scene.hub.is_held(agent));
+    assert!(!scene.hub.parts.tenants.is_paused(agent));
 }

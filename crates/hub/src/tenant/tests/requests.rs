@@ -238,7 +238,7 @@ fn an_agent_is_chosen_by_name_and_without_an_environment() {
 fn a_session_that_is_named_beside_does_not_open_methods_of_the_whole_agent() {
     for method in ["authenticate", "logout", "providers/set", "auth/status"] {
         let params = r#"{"sessionId":"acme.s-1","methodId":"x"}"#.to_owned();
-        assert_refused(method, &[(params, "concerns everybody")]);
+        assert_refused(method, &[(params, "affects all tenants")]);
     }
 }
 

@@ -82,10 +82,10 @@ fn a_notification_about_a_session_of_somebody_else_does_nothing() {
     assert!(scene.ask(OTHER, "session/prompt", &prompt).is_null(), "the turn runs");
     scene.outputs.clear();
     for method in ["session/cancel", "_agent/own_notification"] {
-        scene.say(ACME, method, &json!({ "sessionId": "other.s-1" }));
+        scene.send(ACME, method, &json!({ "sessionId": "other.s-1" }));
         assert!(scene.outputs.is_empty(), "{method}: {:?}", scene.outputs);
     }
-    scene.say(OTHER, "session/cancel", &json!({ "sessionId": "other.s-1" }));
+    scene.send(OTHER, "session/cancel", &json!({ "sessionId": "other.s-1" }));
     assert!(!scene.outputs.is_empty(), "its own may");
 }
 
@@ -145,7 +145,7 @@ fn who_cannot_be_bound_is_hung_up_on() {
         let mut scene = Scene::new();
         let conn = ConnId(9);
         scene.feed(Input::ClientOpened { conn, peer: None });
-        scene.say(conn, "_jackfield/tenant", &params);
+        scene.send(conn, "_jackfield/tenant", &params);
         let closed = |it: &Output| matches!(it, Output::CloseClient { conn: ConnId(9) });
         assert!(scene.outputs.iter().any(closed), "{params}");
         assert!(scene.ask(conn, "session/list", &json!({})).is_null(), "nobody listens to it");

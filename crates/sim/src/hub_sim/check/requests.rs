@@ -21,6 +21,8 @@ pub(in crate::hub_sim) struct ClientRequest {
     pub(in crate::hub_sim) follows_seq: u64,
     /// The client has cancelled the request.
     pub(in crate::hub_sim) withdrawn: bool,
+    /// The session was closed while the request was open. Its error may still wait for the client to catch up.
+    pub(in crate::hub_sim) session_was_closed: bool,
     /// The subscription before this request changed it.
     pub(in crate::hub_sim) earlier_subscription: (Option<DeliveryPosition>, Option<bool>),
 }

@@ -3,7 +3,9 @@
 
 use super::check_invariant;
 use crate::hub_sim::markers;
-use jackfield_events::{AgentBound, AgentSessionId, EventBody, Rung, SessionEvent, SessionSummary};
+use jackfield_events::{
+    AgentBound, AgentSessionId, EventBody, RestoreStep, SessionEvent, SessionSummary,
+};
 use jackfield_hub::{AgentId, Recovered, SessionId, Time, limits};
 use jackfield_protocol::{Frame, Kind};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -56,10 +58,10 @@ impl RestoreTracker {
         if let EventBody::Configured(_) = &event.body {
             self.configured.insert(session.clone(), self.now);
         }
-        if let EventBody::Bound(AgentBound { rung, .. }) = &event.body {
-            if *rung != Rung::Failed {
+        if let EventBody::Bound(AgentBound { step, .. }) = &event.body {
+            if *step != RestoreStep::Failed {
                 let logged = self.logged_methods.entry(session.clone()).or_default();
-                logged.push_back(rung.as_str().to_owned());
+                logged.push_back(step.as_str().to_owned());
             }
             let past = state.turns - u64::from(state.open_turn.is_some());
             if state.unseeded && 0 < past {
@@ -181,11 +183,11 @@ impl RestoreTracker {
         &mut self,
         session: &SessionId,
         key: &ProcessSessionKey,
-        rung: &str,
+        step: &str,
     ) {
         let (now, agent) = (self.now, key.0);
         let logs = self.logged_methods.get(session).is_some_and(|it| !it.is_empty());
-        self.noted_methods.entry(session.clone()).or_default().push_back(rung.to_owned());
+        self.noted_methods.entry(session.clone()).or_default().push_back(step.to_owned());
         self.one_event_names_the_restore_method(session);
         let past = self.procs.entry(key.clone()).or_default();
         past.restores = true;

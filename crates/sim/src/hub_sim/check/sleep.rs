@@ -55,7 +55,7 @@ impl HubWorld {
             EventBody::Answered(UserAnswered { ask, .. }) => drop(state.open_asks.remove(ask)),
             EventBody::Prompted(TurnStarted { turn, .. }) => state.turn = Some(*turn),
             EventBody::Ended(_) => state.turn = None,
-            EventBody::Slept(AgentSuspended { why }) if why.contains("lets it go") => {
+            EventBody::Slept(AgentSuspended { why }) if why.contains("releases it") => {
                 self.check_nothing_open(session);
             }
             EventBody::Slept(_) => self.only_idle_sessions_sleep(session),

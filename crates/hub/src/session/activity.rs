@@ -1,7 +1,8 @@
 //! When a session was last active, for suspending idle agents and for reporting silent ones. A process that serves
 //! several sessions can be silent in one of them.
 
-use crate::{Time, context::HubContext, hub::HubParts, session::Session, timer::HubTimer};
+use super::Session;
+use crate::{Time, context::HubContext, parts::HubParts, timer::HubTimer};
 
 #[derive(Debug, Default)]
 pub(crate) struct SessionActivity {

@@ -1,7 +1,7 @@
 //! Takes over a session: this host owns it from now on. Turns and requests that were open at its last host are ended.
 
-use super::Session;
-use crate::{Note, Output, SessionId, context::HubContext, session::Sessions};
+use super::Sessions;
+use crate::{Note, Output, SessionId, context::HubContext, session::Session};
 use jackfield_events::{EventBody, HostId, SessionMoved, SessionSummary};
 use jackfield_protocol::is_planted;
 
@@ -21,28 +21,26 @@ impl Sessions {
             // An incomplete import of a host that ended: no client knows it.
             return cx.outputs.push_back(Output::Delete { session: id.clone() });
         }
-        let torn = state.open_turn.is_some() || !state.open_asks.is_empty();
+        let had_open_work = state.open_turn.is_some() || !state.open_asks.is_empty();
         cx.shared_texts.share_all(&mut state);
         let mut session = Session::recovered(id.clone(), state);
         session.count_queue(&cx.retained_bytes);
-        self.by_id.insert(id.clone(), session);
-        self.index_keys(cx, id);
+        session.index_keys(cx);
         match &from {
             Some(from) => {
                 let lost = format!("host `{from}` was lost");
-                let why = if torn { lost.clone() } else { format!("host `{from}` has left it") };
+                let why =
+                    if had_open_work { lost.clone() } else { format!("host `{from}` has left it") };
                 let to = cx.config.host.clone();
-                self.append_event(
-                    cx,
-                    id,
-                    EventBody::Moved(SessionMoved { from: from.clone(), to, why: why.into() }),
-                );
+                let moved = SessionMoved { from: from.clone(), to, why: why.into() };
+                session.append_event(cx, EventBody::Moved(moved));
                 if !is_planted("take-over-without-ending-turn") {
-                    self.end_open_work(cx, id, &lost, &format!("{lost} during the turn"));
+                    session.end_open_work(cx, &lost, &format!("{lost} during the turn"));
                 }
             }
-            None => self.end_turn_of_last_daemon(cx, id),
+            None => session.end_turn_of_last_daemon(cx),
         }
+        self.by_id.insert(id.clone(), session);
         cx.note(Note::SessionAdopted { session: id.clone(), from });
         cx.schedule_unattended_check(id);
     }

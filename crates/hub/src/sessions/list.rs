@@ -1,62 +1,119 @@
-//! `session/list`: every session of the hub, the latest first, in pages.
+//! Lists of sessions: `session/list` in pages, `_jackfield/sessions`, `_jackfield/asks` and `_jackfield/status`.
 //!
 //! A session that is used while a client reads the pages changes its place. Those that changed since the first page
 //! are listed behind all others, so each session that was there comes at least once.
 
-use super::Session;
-use crate::{ConnId, Hub, SessionId};
-pub use jackfield_protocol::rfc3339;
-use jackfield_protocol::{Fault, Frame};
+use super::Sessions;
+use crate::{
+    ConnId, Time, Usage,
+    parts::HubParts,
+    session::Session,
+    session_name::{known_to, tenant_of},
+};
+use jackfield_events::TenantName;
+use jackfield_protocol::{Fault, Frame, is_planted};
 use serde_json::{Value, json};
-use std::{cmp::Reverse, fmt};
+use std::{cmp::Reverse, collections::BTreeMap, fmt};
 
-impl Hub {
-    pub(crate) fn on_list(&mut self, conn: ConnId, id: &str, frame: &Frame) -> Result<(), Fault> {
+impl Sessions {
+    /// The sessions that a client may see: those of its tenant, or all. A session that is being opened is not listed.
+    fn visible_to(&self, parts: &HubParts, conn: ConnId) -> Vec<&Session> {
+        let tenant = parts.clients.tenant_name(conn);
+        let tenant = tenant.filter(|_| !is_planted("list-foreign-sessions"));
+        let sessions = known_to(tenant, &self.by_id).map(|(_, it)| it);
+        sessions.filter(|it| !it.is_opening()).collect()
+    }
+
+    pub(crate) fn list_sessions(
+        &self,
+        parts: &mut HubParts,
+        conn: ConnId,
+        id: &str,
+        frame: &Frame,
+    ) -> Result<(), Fault> {
         let params: Value =
             serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
         let cwd = params.get("cwd").and_then(Value::as_str);
         let cursor = match params.get("cursor").and_then(Value::as_str) {
             Some(cursor) => {
                 Some(ListCursor::parse(cursor).ok_or_else(|| Fault::InvalidParams {
-                    why: "`cursor` is none of ours: leave it out to start over".into(),
+                    why: "`cursor` is not valid: leave it out to start over".into(),
                 })?)
             }
             None => None,
         };
-        let mut rows: Vec<_> = self.sessions_of(conn).collect();
-        rows.retain(|(_, it)| cwd.is_none_or(|cwd| it.summary().cwd == cwd));
-        let latest =
-            || rows.iter().map(|(_, it)| it.summary().updated_at).max().unwrap_or_default();
+        let mut rows = self.visible_to(parts, conn);
+        rows.retain(|it| cwd.is_none_or(|cwd| it.summary().cwd == cwd));
+        let latest = || rows.iter().map(|it| it.summary().updated_at).max().unwrap_or_default();
         let listed_at = cursor.as_ref().map_or_else(latest, |it| it.listed_at);
         let mut rows: Vec<_> =
             rows.into_iter().map(|row| (ListPlace::of(row, listed_at), row)).collect();
         rows.retain(|(place, _)| cursor.as_ref().is_none_or(|it| it.after < *place));
         rows.sort_by(|(one, _), (other, _)| one.cmp(other));
-        let page = self.parts.cx.config.limits.list_page;
-        let more = page < rows.len();
+        let page = parts.cx.config.limits.list_page;
+        let has_more = page < rows.len();
         rows.truncate(page);
-        let sessions: Vec<Value> = rows.iter().map(|(_, row)| self.info(*row)).collect();
+        let sessions: Vec<Value> = rows.iter().map(|(_, row)| row.info(parts)).collect();
         let mut result = json!({ "sessions": sessions });
-        if more && let Some((last, _)) = rows.pop() {
+        if has_more && let Some((last, _)) = rows.pop() {
             result["nextCursor"] = json!(ListCursor { listed_at, after: last }.to_string());
         }
-        self.parts.clients.answer_request(&mut self.parts.cx, conn, id, Ok(&result.to_string()));
+        parts.clients.answer_request(&mut parts.cx, conn, id, Ok(&result.to_string()));
         Ok(())
     }
 
-    fn info(&self, (id, session): (&SessionId, &Session)) -> Value {
-        let state = &session.summary();
-        let shown = self.shown(id, session);
-        let mut info = json!({
-            "sessionId": &**id,
-            "cwd": state.cwd,
-            "updatedAt": rfc3339(state.updated_at),
-            "_meta": { "jackfield": { "agent": &*state.agent, "state": shown } },
-        });
-        if let Some(title) = session.title() {
-            info["title"] = json!(title);
+    /// `_jackfield/sessions`: all sessions with everything that `ps` shows.
+    pub(crate) fn describe_sessions(&self, parts: &mut HubParts, conn: ConnId, id: &str) {
+        let rows: Vec<Value> =
+            self.visible_to(parts, conn).iter().map(|it| it.row(parts)).collect();
+        let mut answer = json!({ "sessions": rows });
+        if let Some(storage) = self.describe_storage_failure(parts, conn) {
+            answer["storage"] = storage;
         }
-        info
+        parts.clients.answer_request(&mut parts.cx, conn, id, Ok(&answer.to_string()));
+    }
+
+    /// `_jackfield/asks`: all open requests to the user that a client may see, the oldest first.
+    pub(crate) fn list_user_requests(&self, parts: &mut HubParts, conn: ConnId, id: &str) {
+        let mut rows: Vec<(Time, Value)> =
+            self.visible_to(parts, conn).iter().flat_map(|it| it.user_request_rows()).collect();
+        rows.sort_by_key(|(at, _)| *at);
+        let rows: Vec<Value> = rows.into_iter().map(|(_, row)| row).collect();
+        let result = json!({ "asks": rows }).to_string();
+        parts.clients.answer_request(&mut parts.cx, conn, id, Ok(&result));
+    }
+
+    /// `_jackfield/status`.
+    pub(crate) fn describe_status(&self, parts: &mut HubParts, conn: ConnId, id: &str) {
+        let tenant = parts.clients.tenant_name(conn);
+        let is_of_tenant = |of: Option<&str>| tenant.is_none() || of == tenant;
+        let agents = parts.agents.processes.values();
+        let agents = agents.filter(|it| is_of_tenant(parts.clients.tenant_of_agent(it)));
+        let clients = parts.clients.connections.keys();
+        let clients = clients.filter(|it| is_of_tenant(parts.clients.tenant_name(**it)));
+        let status = json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "sessions": known_to(tenant, &self.by_id).count(),
+            "agents": agents.count(),
+            "clients": clients.count(),
+            "stopping": parts.cx.is_stopping,
+            "storage": self.describe_storage(parts, conn),
+        });
+        parts.clients.answer_request(&mut parts.cx, conn, id, Ok(&status.to_string()));
+    }
+
+    /// What each tenant uses here.
+    pub(crate) fn usage(&self, parts: &HubParts) -> BTreeMap<TenantName, Usage> {
+        let mut usage: BTreeMap<TenantName, Usage> = BTreeMap::new();
+        let awake = self.by_id.values().filter(|it| it.is_awake());
+        for tenant in awake.filter_map(|it| tenant_of(&it.id)) {
+            usage.entry(tenant.into()).or_default().sessions += 1;
+        }
+        let running = parts.agents.processes.values().filter(|it| !it.stopping);
+        for tenant in running.filter_map(|it| parts.clients.tenant_of_agent(it)) {
+            usage.entry(tenant.into()).or_default().agents += 1;
+        }
+        usage
     }
 }
 
@@ -79,8 +136,8 @@ enum ListPlace {
 }
 
 impl ListPlace {
-    fn of((id, session): (&SessionId, &Session), listed_at: u64) -> ListPlace {
-        let updated_at = session.summary().updated_at;
+    fn of(session: &Session, listed_at: u64) -> ListPlace {
+        let (id, updated_at) = (&session.id, session.summary().updated_at);
         if listed_at < updated_at {
             ListPlace::Changed(id.to_string())
         } else {
@@ -114,7 +171,7 @@ impl fmt::Display for ListCursor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Config, Input, Limits, Output, Recovered, Time};
+    use crate::{Config, Hub, Input, Limits, Output, Recovered, Time};
     use jackfield_events::{AgentSuspended, EventBody, SessionSummary};
 
     #[test]
@@ -149,7 +206,7 @@ mod tests {
         let params = cursor.map_or_else(|| json!({}), |it| json!({ "cursor": it }));
         let frame = Frame::request("1", "session/list", &params.to_string());
         while hub.poll_output().is_some() {}
-        hub.on_list(ConnId(1), "1", &frame).unwrap();
+        hub.sessions.list_sessions(&mut hub.parts, ConnId(1), "1", &frame).unwrap();
         let answered = std::iter::from_fn(|| hub.poll_output()).find_map(|it| match it {
             Output::ToClient { text, .. } => Some(text),
             _ => None,
@@ -162,7 +219,10 @@ mod tests {
 
     fn prompt(hub: &mut Hub, session: &str, at: u64) {
         let body = EventBody::Slept(AgentSuspended { why: "it was used".into() });
-        hub.sessions.append_event_at(&mut hub.parts.cx, &session.into(), Time(at), body);
+        let (sessions, cx) = (&mut hub.sessions, &mut hub.parts.cx);
+        sessions.with(&session.into(), |it| {
+            it.append_event_at(cx, Time(at), body);
+        });
     }
 
     #[test]

@@ -1,8 +1,7 @@
 //! Uses the configured fallback of an agent that cannot be started. The answer, the log and the list of sessions say
 //! which agent is used and why.
 
-use super::{SessionStage, open::SessionOpening};
-use crate::{ConnId, Hub, Launch, Note, SessionId, context::HubContext};
+use crate::{Launch, Note, context::HubContext};
 use jackfield_events::{AgentName, RawJson};
 use jackfield_protocol::{Fault, Frame, is_planted, redact};
 use serde_json::{Map, Value, json};
@@ -25,7 +24,7 @@ fn rows(fallen: &[FailedAgent]) -> Value {
 }
 
 /// Adds to a result which agent it is of, if that is not the requested one.
-pub(crate) fn tell(result: &str, agent: &str, fallen: &[FailedAgent]) -> Option<String> {
+pub(crate) fn add_to_result(result: &str, agent: &str, fallen: &[FailedAgent]) -> Option<String> {
     with_facts(result, facts(agent, fallen, None))
 }
 
@@ -58,7 +57,7 @@ fn with_facts(result: &str, facts: Map<String, Value>) -> Option<String> {
 
 impl HubContext {
     /// The fallback of this agent. Each agent is tried once.
-    fn choose_fallback(
+    pub(crate) fn choose_fallback(
         &mut self,
         launch: &Launch,
         mut fallen: Vec<FailedAgent>,
@@ -80,54 +79,16 @@ impl HubContext {
     }
 }
 
-impl Hub {
-    /// The agent of a session that is being opened cannot be started: its fallback is tried, or the client is answered.
-    pub(crate) fn open_elsewhere(&mut self, id: &SessionId, fault: &Fault) {
-        let Some(session) = self.sessions.by_id.get_mut(id) else { return };
-        session.agent = None;
-        let SessionStage::Opening(opening) = &session.stage else { return };
-        let (launch, fallen) = (opening.launch.clone(), opening.fallen.clone());
-        let (conn, request) = (opening.conn, opening.request.clone());
-        let other = self.parts.cx.choose_fallback(&launch, fallen, fault);
-        let session = self.sessions.by_id.get_mut(id).expect("found above");
-        if let (Some((launch, fallen)), SessionStage::Opening(opening)) =
-            (other, &mut session.stage)
-        {
-            (opening.launch, opening.fallen) = (launch, fallen);
-            return self.find_agent(id);
-        }
-        self.sessions.by_id.remove(id);
-        self.parts.clients.answer_request(&mut self.parts.cx, conn, &request, Err(fault));
-    }
-
-    /// The agent of a client that waits for `initialize` cannot be started. The fallback also serves its sessions.
-    pub(crate) fn introduce_elsewhere(&mut self, conn: ConnId, request: &str, fault: &Fault) {
-        let Some(it) = self.parts.clients.connections.get(&conn) else { return };
-        let (launch, fallen) = (it.launch.clone(), it.fallen.clone());
-        match launch.and_then(|it| self.parts.cx.choose_fallback(&it, fallen, fault)) {
-            Some((launch, fallen)) => {
-                if let Some(it) = self.parts.clients.connections.get_mut(&conn) {
-                    (it.launch, it.fallen) = (Some(launch), fallen);
-                }
-                self.introduce(conn, request);
-            }
-            None => {
-                self.parts.clients.answer_request(&mut self.parts.cx, conn, request, Err(fault));
-            }
-        }
-    }
-}
-
 /// The answer to `session/new`.
-pub(super) fn opened_answer(
+pub(crate) fn opened_answer(
     frame: &Frame,
-    opening: &SessionOpening,
+    request: &str,
+    fallen: &[FailedAgent],
     agent: &str,
     unheard: Option<&str>,
 ) -> Frame {
     let hides = is_planted("fall-back-without-event");
-    let facts = facts(agent, if hides { &[] } else { &opening.fallen }, unheard);
+    let facts = facts(agent, if hides { &[] } else { fallen }, unheard);
     let result = frame.result().and_then(|it| with_facts(it, facts));
-    let request = &opening.request;
     result.map_or_else(|| frame.with_id(request), |it| Frame::result_for(request, &it))
 }

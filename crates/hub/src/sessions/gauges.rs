@@ -1,6 +1,7 @@
 //! Figures about the current state of the hub. Reading them changes nothing.
 
-use crate::{Hub, SessionId, fanout::Phase};
+use super::Sessions;
+use crate::{AgentId, SessionId, agent::Agent, fanout::Phase, parts::HubParts};
 use jackfield_events::AgentName;
 use std::collections::BTreeMap;
 
@@ -40,21 +41,18 @@ pub struct Process {
     pub pid: u32,
 }
 
-impl Hub {
-    pub fn gauges(&self) -> Gauges {
+impl Sessions {
+    pub(crate) fn gauges(&self, parts: &HubParts) -> Gauges {
         let mut gauges = Gauges {
-            clients: self.parts.clients.connections.len(),
-            agents: self.parts.agents.processes.len(),
-            places_free: self.parts.agents.count_free_places(&self.parts.cx),
-            starts_waiting: self.parts.agents.starts.len(),
-            unwritten_bytes: self.parts.cx.outbox_bytes.used(),
+            clients: parts.clients.connections.len(),
+            agents: parts.agents.processes.len(),
+            places_free: parts.agents.count_free_places(&parts.cx),
+            starts_waiting: parts.agents.starts.len(),
+            unwritten_bytes: parts.cx.outbox_bytes.used_bytes(),
             ..Gauges::default()
         };
-        for (id, session) in &self.sessions.by_id {
-            if session.is_opening() {
-                continue;
-            }
-            *gauges.sessions.entry(self.shown(id, session)).or_default() += 1;
+        for session in self.by_id.values().filter(|it| !it.is_opening()) {
+            *gauges.sessions.entry(session.state_name(parts)).or_default() += 1;
             gauges.prompts_waiting += session.summary().queue.len();
             gauges.asks_open += session.asks.len();
             gauges.held_events += session.log.pending_events().count();
@@ -66,12 +64,12 @@ impl Hub {
                 gauges.lag_max = gauges.lag_max.max(durable - subscriber.heard.0);
             }
         }
-        let process = |(&id, agent): (&crate::AgentId, &crate::agent::Agent)| {
-            let mut sessions = self.served_by(id);
-            sessions.retain(|it| !self.sessions.by_id[it].is_opening());
+        let process = |(&id, agent): (&AgentId, &Agent)| {
+            let mut sessions: Vec<SessionId> = self.served_by(parts, id);
+            sessions.retain(|it| self.by_id.get(it).is_some_and(|it| !it.is_opening()));
             Some(Process { agent: agent.launch.name.clone(), sessions, pid: agent.pid? })
         };
-        gauges.processes = self.parts.agents.processes.iter().filter_map(process).collect();
+        gauges.processes = parts.agents.processes.iter().filter_map(process).collect();
         gauges
     }
 }

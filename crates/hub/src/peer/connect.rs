@@ -1,0 +1,86 @@
+//! `_jackfield/connect` and other requests of the control protocol that only concern the connection.
+
+use super::Clients;
+use crate::{ConnId, Environment, Launch, Output, context::HubContext};
+use jackfield_protocol::{Fault, Frame};
+use serde_json::Value;
+use std::{path::PathBuf, sync::Arc};
+
+impl Clients {
+    pub(crate) fn on_connect_request(
+        &mut self,
+        cx: &mut HubContext,
+        conn: ConnId,
+        id: &str,
+        frame: &Frame,
+    ) -> Result<(), Fault> {
+        self.set_connect_options(cx, conn, frame)?;
+        let launch = self.connections.get(&conn).and_then(|it| it.launch.as_ref());
+        // A client that knows a command for the agent may prefer to send that.
+        let by_name = launch.is_some_and(|it| it.argv.is_empty());
+        let result = if by_name { r#"{"command":false}"# } else { "{}" };
+        self.answer_request(cx, conn, id, Ok(result));
+        Ok(())
+    }
+
+    pub(crate) fn on_stop_request(&mut self, cx: &mut HubContext, conn: ConnId, id: &str) {
+        self.answer_request(cx, conn, id, Ok("{}"));
+        cx.outputs.push_back(Output::StopAsked);
+    }
+
+    /// Before `initialize`: this is the connection of a gateway for one client. It gets sequence numbers, whether the client
+    /// wants them or not.
+    pub(crate) fn mark_as_relay(&mut self, conn: ConnId) {
+        if let Some(it) =
+            self.connections.get_mut(&conn).filter(|it| it.initialize_params.is_none())
+        {
+            it.relay = true;
+        }
+    }
+
+    /// Before `initialize`: sets the agent of the sessions of this connection, and its environment.
+    pub(crate) fn set_connect_options(
+        &mut self,
+        cx: &HubContext,
+        conn: ConnId,
+        frame: &Frame,
+    ) -> Result<(), Fault> {
+        let invalid = |why: &str| Fault::InvalidParams { why: why.to_owned() };
+        let params: Value =
+            serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
+        if params["unenforced"] == true
+            && self.find_tenant(conn).is_none()
+            && let Some(it) = self.connections.get_mut(&conn)
+        {
+            it.unenforced = true;
+        }
+        let launch = match params.get("agent") {
+            None => return Ok(()),
+            Some(Value::String(name)) => cx.config.find_agent_launch(name)?,
+            Some(agent) => {
+                let name = agent.get("name").and_then(Value::as_str);
+                let argv = agent.get("argv").and_then(strings).filter(|it| !it.is_empty());
+                let (Some(name), Some(argv)) = (name, argv) else {
+                    return Err(invalid("`agent` needs a `name` and a non-empty `argv`"));
+                };
+                Launch { name: name.into(), argv, cwd: PathBuf::new(), env: None }
+            }
+        };
+        let cwd = params.get("cwd").and_then(Value::as_str).map(PathBuf::from);
+        // The environment of an agent decides what it runs.
+        let may_set = self.find_tenant(conn).is_none_or(|it| it.commands);
+        let env = params.get("env").filter(|_| may_set).and_then(Value::as_object).map(|env| {
+            let pair =
+                |(name, value): (&String, &Value)| Some((name.clone(), value.as_str()?.to_owned()));
+            Arc::new(Environment(env.iter().filter_map(pair).collect()))
+        });
+        let Some(it) = self.connections.get_mut(&conn) else { return Ok(()) };
+        it.launch =
+            Some(Launch { cwd: cwd.unwrap_or(launch.cwd), env: env.or(launch.env), ..launch });
+        Ok(())
+    }
+}
+
+fn strings(value: &Value) -> Option<Vec<String>> {
+    value.as_array()?.iter().map(|it| it.as_str().map(str::to_owned)).collect()
+}

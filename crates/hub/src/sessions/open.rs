@@ -1,0 +1,89 @@
+//! `session/new`: a new session, which requests itself from an agent as soon as it has one.
+
+use super::Sessions;
+use crate::{
+    AgentId, ConnId, SessionId,
+    context::HubContext,
+    parts::HubParts,
+    peer::check_setup,
+    session::{Session, SessionOpening},
+    session_name::named_for,
+};
+use jackfield_events::RequestKey;
+use jackfield_protocol::{Fault, Frame};
+use serde_json::Value;
+
+impl Sessions {
+    pub(crate) fn open_session(
+        &mut self,
+        parts: &mut HubParts,
+        conn: ConnId,
+        id: &str,
+        frame: &Frame,
+    ) -> Result<(), Fault> {
+        check_setup(frame)?;
+        let key = RequestKey::from_frame(frame).map_err(|why| Fault::InvalidParams { why })?;
+        if let Some(key) = &key
+            && self.attach_to_keyed_session(parts, conn, id, key)?
+        {
+            return Ok(());
+        }
+        let params: Value = serde_json::from_str(frame.params().unwrap_or("{}"))
+            .map_err(|error| Fault::InvalidParams { why: error.to_string() })?;
+        let Some(cwd) = params.get("cwd").and_then(Value::as_str) else {
+            return Err(Fault::InvalidParams { why: "`cwd` is missing".into() });
+        };
+        parts.storage.require_working()?;
+        let tenant = parts.clients.tenant_name(conn).map(str::to_owned);
+        self.check_session_quota(parts, tenant.as_deref())?;
+        let launch = parts.clients.choose_launch(&parts.cx, conn, &params, cwd)?;
+        // A request that names an agent gets that one; otherwise it gets the agent of the connection.
+        let names_agent = params.pointer("/_meta/jackfield/agent").is_some();
+        let Some(it) = parts.clients.connections.get(&conn) else {
+            return Err(Fault::Stopping);
+        };
+        let fallen = if names_agent { Vec::new() } else { it.fallen.clone() };
+        let charge = parts.cx.retained_bytes.charge(&it.kept, frame.bytes().len());
+        let charge = charge.map_err(|over| Fault::Overloaded { what: over.to_string() })?;
+        let opening = SessionOpening::new(conn, id, frame, key, charge, launch, fallen);
+        let session = self.new_session_id(&mut parts.cx, tenant.as_deref());
+        self.by_id.insert(session.clone(), Session::opening(session.clone(), opening));
+        self.find_agent(parts, &session);
+        Ok(())
+    }
+
+    /// The agent answered `session/new`.
+    pub(super) fn on_session_opened(
+        &mut self,
+        parts: &mut HubParts,
+        agent: AgentId,
+        id: &SessionId,
+        frame: &Frame,
+    ) {
+        let name = frame.session_id().filter(|it| self.is_free_name(parts, agent, id, it));
+        self.with(id, |it| it.on_opened(parts, agent, frame, name.as_deref()));
+    }
+
+    /// A client disconnected while its sessions were being opened: they are removed.
+    pub(super) fn abandon_openings(&mut self, parts: &mut HubParts, conn: ConnId) {
+        for (_, mut session) in self.by_id.extract_if(.., |_, it| it.is_opened_by(conn)) {
+            if let Some(agent) = session.agent {
+                session.leave_agent(parts, agent, "");
+            }
+        }
+    }
+
+    /// A new session id of this tenant.
+    pub(super) fn new_session_id(
+        &mut self,
+        cx: &mut HubContext,
+        tenant: Option<&str>,
+    ) -> SessionId {
+        loop {
+            let name = named_for(tenant, &cx.session_names.session());
+            if !self.by_id.contains_key(&name) && !self.forks.contains_key(&name) {
+                return name;
+            }
+        }
+    }
+}
