@@ -4,8 +4,8 @@ use crate::{
     app::CommandContext,
     env,
     hub::{
-        ConnectionEvent, HubConnection, LogRange, find_session, is_response_to, list_sessions,
-        parse_response, read_log_range, warn_if_incomplete,
+        CommandConnection, ConnectionEvent, LogRange, find_session, list_sessions, read_log_range,
+        warn_if_incomplete,
     },
     out::{
         CommandOutput, ConversationFormat, NoteDestination, OutputFormat, TranscriptPrinter,
@@ -81,7 +81,7 @@ impl LogCommand {
     /// Prints the events of the log as agent events or envelopes.
     fn print_view(
         &self,
-        conn: &mut HubConnection,
+        conn: &mut CommandConnection,
         session: &str,
         printer: &mut ViewPrinter,
     ) -> Result<(), CommandError> {
@@ -99,19 +99,19 @@ impl LogCommand {
     /// Prints the messages of the hub as text, or unchanged in the acp view.
     fn print_messages(
         &self,
-        conn: &mut HubConnection,
+        conn: &mut CommandConnection,
         session: &str,
         output: &CommandOutput,
     ) -> Result<(), CommandError> {
         let params = json!({ "sessionId": session, "after": self.after, "observe": true });
-        let id = conn.send_request(Method::ControlAttach.name(), &params)?;
+        let id = conn.send_request(Method::ControlAttach, &params)?;
         let is_raw = self.view == LogView::Acp || self.format == OutputFormat::Json;
         let mut transcript = TranscriptPrinter::new(output, NoteDestination::Stdout);
         let mut veil = StreamingRedactor::default();
         loop {
             match conn.next_event(None)? {
-                ConnectionEvent::Frame(frame) if is_response_to(&frame, id) => {
-                    warn_if_incomplete(conn, session, &parse_response(&frame)?);
+                ConnectionEvent::Response(response) if response.id == id => {
+                    warn_if_incomplete(conn, session, &response.into_result()?);
                     if !self.follow {
                         self.print_redacted(&mut transcript, veil.finish())?;
                         return transcript.finish();
@@ -129,7 +129,9 @@ impl LogCommand {
                     transcript.finish()?;
                     return Err(CommandError::ConnectionClosed { waited_for: "new events".into() });
                 }
-                ConnectionEvent::StdinLine(_)
+                ConnectionEvent::Response(_)
+                | ConnectionEvent::LogEvent(_)
+                | ConnectionEvent::StdinLine(_)
                 | ConnectionEvent::StdinClosed
                 | ConnectionEvent::Interrupt
                 | ConnectionEvent::TimedOut => {}

@@ -2,9 +2,7 @@
 
 use super::{PermissionOption, PermissionRequest, details, parse_options};
 use crate::{
-    hub::{
-        ConnectionEvent, HubConnection, ResponseWait, WaitLimit, is_response_to, parse_response,
-    },
+    hub::{CommandConnection, read_notifications},
     out::to_one_line,
     report::CommandError,
 };
@@ -30,10 +28,9 @@ pub(crate) struct OpenRequest {
 
 /// All open requests, the oldest first.
 pub(crate) fn list_open_requests(
-    conn: &mut HubConnection,
+    conn: &mut CommandConnection,
 ) -> Result<Vec<OpenRequest>, CommandError> {
-    let wait = ResponseWait { waited_for: "the list of asks", limit: WaitLimit::Hub };
-    let mut result = conn.call_method(Method::ControlAsks.name(), &json!({}), wait)?;
+    let mut result = conn.call_hub(Method::ControlAsks, &json!({}), "the list of asks")?;
     let rows = result.get_mut("asks").map_or(Value::Null, Value::take);
     Ok(rows.as_array().into_iter().flatten().filter_map(OpenRequest::parse).collect())
 }
@@ -77,22 +74,9 @@ impl OpenRequest {
     }
 
     /// Searches the log of the session for the title of the tool call. Needs its own connection, because it attaches.
-    pub(crate) fn find_title(&mut self, mut conn: HubConnection) -> Result<(), CommandError> {
-        let params = json!({ "sessionId": self.session_id, "after": 0, "observe": true });
-        let id = conn.send_request(Method::ControlAttach.name(), &params)?;
-        loop {
-            let frame = match conn.next_event(None)? {
-                ConnectionEvent::Frame(frame) => frame,
-                ConnectionEvent::Closed => {
-                    return Err(CommandError::ConnectionClosed {
-                        waited_for: "the title of the tool call".into(),
-                    });
-                }
-                _ => continue,
-            };
-            if is_response_to(&frame, id) {
-                return parse_response(&frame).map(drop);
-            }
+    pub(crate) fn find_title(&mut self, mut conn: CommandConnection) -> Result<(), CommandError> {
+        let waited_for = "the title of the tool call";
+        read_notifications(&mut conn, &self.session_id, 0, waited_for, &mut |frame| {
             let params: Value =
                 serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
             let update = &params["update"];
@@ -101,7 +85,7 @@ impl OpenRequest {
             {
                 self.permission.tool.title = redact::text(title).into_owned();
             }
-        }
+        })
     }
 
     /// One line per option: key, name and id.

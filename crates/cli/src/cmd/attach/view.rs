@@ -2,10 +2,7 @@
 
 use super::super::log::print_frame;
 use crate::{
-    hub::{
-        ConnectionEvent, EventDecoder, HubConnection, SessionRow, is_response_to, parse_event,
-        parse_response,
-    },
+    hub::{CommandConnection, ConnectionEvent, SessionRow},
     out::{
         CommandOutput, ConversationFormat, DIM, NoteDestination, TranscriptPrinter, ViewPrinter,
         paint,
@@ -14,6 +11,7 @@ use crate::{
     requests::PermissionRequest,
 };
 use jackfield_events::{EventBody, TurnOutcome, UserAsked};
+use jackfield_hub_client::{EventDecoder, HubResponse, parse_event};
 use jackfield_protocol::acp::Method;
 use jackfield_protocol::{Frame, Kind};
 use serde_json::{Value, json};
@@ -24,7 +22,7 @@ use std::{
 
 /// An attached session.
 pub(super) struct AttachView {
-    conn: HubConnection,
+    conn: CommandConnection,
     output: CommandOutput,
     row: SessionRow,
     format: ConversationFormat,
@@ -69,7 +67,7 @@ enum PromptKind {
 
 impl AttachView {
     pub(super) fn new(
-        conn: HubConnection,
+        conn: CommandConnection,
         output: &CommandOutput,
         row: SessionRow,
         format: ConversationFormat,
@@ -105,15 +103,19 @@ impl AttachView {
         ));
         loop {
             let next = match self.conn.next_event(None)? {
-                ConnectionEvent::Frame(frame) if is_response_to(&frame, attach_id) => {
-                    parse_response(&frame)?;
+                ConnectionEvent::Response(response) if response.id == attach_id => {
+                    response.into_result()?;
                     self.go_live()?
                 }
-                ConnectionEvent::Frame(frame) => self.on_frame(&frame)?,
+                ConnectionEvent::Response(response) => self.on_response(response)?,
+                ConnectionEvent::Frame(frame) => {
+                    self.on_frame(&frame)?;
+                    NextStep::Continue
+                }
                 ConnectionEvent::StdinLine(line) => self.on_stdin_line(line?.trim())?,
                 ConnectionEvent::StdinClosed => self.on_stdin_closed(),
                 ConnectionEvent::Interrupt => self.on_interrupt()?,
-                ConnectionEvent::TimedOut => NextStep::Continue,
+                ConnectionEvent::LogEvent(_) | ConnectionEvent::TimedOut => NextStep::Continue,
                 ConnectionEvent::Closed => {
                     self.transcript.finish()?;
                     let waited_for = "new events".to_owned();
@@ -135,10 +137,10 @@ impl AttachView {
         Ok(NextStep::Continue)
     }
 
-    fn on_frame(&mut self, frame: &Frame) -> Result<NextStep, CommandError> {
+    fn on_frame(&mut self, frame: &Frame) -> Result<(), CommandError> {
         match (frame.kind(), frame.known_method()) {
             (Kind::Request, _) => self.on_request(frame)?,
-            (Kind::Response, _) => return self.on_response(frame),
+            (Kind::Response, _) => {}
             (Kind::Notification, Some(Method::CancelRequest)) => {
                 let request = frame.request_id().unwrap_or_default();
                 self.open_requests.retain(|it| it.id != request);
@@ -166,7 +168,7 @@ impl AttachView {
                 }
             }
         }
-        Ok(NextStep::Continue)
+        Ok(())
     }
 
     fn on_event(&mut self, body: &EventBody<Value>) -> Result<(), CommandError> {
@@ -203,16 +205,15 @@ impl AttachView {
     }
 
     /// Handles the response to a prompt. An error is printed unless an event has reported it.
-    fn on_response(&mut self, frame: &Frame) -> Result<NextStep, CommandError> {
-        let id = frame.id().and_then(|it| it.parse().ok()).unwrap_or_default();
-        if !self.pending_prompts.remove(&id) {
+    fn on_response(&mut self, response: HubResponse) -> Result<NextStep, CommandError> {
+        if !self.pending_prompts.remove(&response.id) {
             return Ok(NextStep::Continue);
         }
         self.transcript.finish()?;
-        if let Err(error) = parse_response(frame)
+        if let Err(error) = response.into_result()
             && !self.is_failure_printed
         {
-            error.print_report(&self.output);
+            CommandError::from(error).print_report(&self.output);
         }
         Ok(if self.is_stdin_closed && self.pending_prompts.is_empty() {
             NextStep::Detach
@@ -251,7 +252,7 @@ impl AttachView {
         if kind == PromptKind::Steer {
             params["_meta"] = json!({ "jackfield": { "steer": true } });
         }
-        let id = self.conn.send_request(Method::SessionPrompt.name(), &params)?;
+        let id = self.conn.send_request(Method::SessionPrompt, &params)?;
         self.pending_prompts.insert(id);
         if kind == PromptKind::Steer && self.turn == TurnState::Running {
             self.turn = TurnState::Canceled;
@@ -287,7 +288,7 @@ impl AttachView {
             self.turn = TurnState::Canceled;
         }
         let params = json!({ "sessionId": self.row.session_id });
-        self.conn.send_notification(Method::SessionCancel.name(), &params)
+        self.conn.send_notification(Method::SessionCancel, &params)
     }
 
     fn print_note(&self, line: &str) {

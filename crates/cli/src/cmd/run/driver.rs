@@ -2,15 +2,13 @@
 
 use super::{input::InputFormat, stdin_prompts::StdinPrompts, target::TargetSession};
 use crate::{
-    hub::{
-        ConnectionEvent, EventDecoder, HubConnection, TimeLimit, is_response_to, parse_event,
-        parse_response,
-    },
+    hub::{CommandConnection, ConnectionEvent, TimeLimit},
     out::{CommandOutput, ConversationFormat, NoteDestination, TranscriptPrinter, ViewPrinter},
     report::CommandError,
     requests::{ApprovalRules, PermissionRequest},
 };
 use jackfield_events::{EventBody, ReceivedEvent, RequestServed, ServedOutcome, UserAsked};
+use jackfield_hub_client::{EventDecoder, parse_event};
 use jackfield_protocol::acp::Method;
 use jackfield_protocol::{Frame, Kind};
 use serde_json::{Value, json};
@@ -77,7 +75,7 @@ pub(super) struct RunningTurn {
 }
 
 pub(super) struct TurnDriver<'a> {
-    pub(super) conn: &'a mut HubConnection,
+    pub(super) conn: &'a mut CommandConnection,
     pub(super) output: CommandOutput,
     pub(super) target: &'a TargetSession,
     pub(super) options: TurnOptions,
@@ -95,7 +93,7 @@ pub(super) struct TurnDriver<'a> {
 
 impl<'a> TurnDriver<'a> {
     pub(super) fn new(
-        conn: &'a mut HubConnection,
+        conn: &'a mut CommandConnection,
         output: &CommandOutput,
         target: &'a TargetSession,
         options: TurnOptions,
@@ -151,12 +149,13 @@ impl<'a> TurnDriver<'a> {
 
     /// Sends the prompt and waits for its response.
     fn send_prompt(&mut self, prompt: &Value) -> Result<Value, CommandError> {
-        let id = self.conn.send_request(Method::SessionPrompt.name(), prompt)?;
+        let id = self.conn.send_request(Method::SessionPrompt, prompt)?;
         loop {
             match self.conn.next_event(self.turn.as_ref().and_then(|it| it.wait_until))? {
-                ConnectionEvent::Frame(frame) if is_response_to(&frame, id) => {
-                    return parse_response(&frame);
+                ConnectionEvent::Response(response) if response.id == id => {
+                    return Ok(response.into_result()?);
                 }
+                ConnectionEvent::Response(_) | ConnectionEvent::LogEvent(_) => {}
                 ConnectionEvent::Frame(frame) => self.on_frame(&frame)?,
                 ConnectionEvent::StdinLine(line) => self.on_stdin_line(line)?,
                 ConnectionEvent::StdinClosed => self.on_stdin_closed()?,
@@ -306,7 +305,7 @@ impl<'a> TurnDriver<'a> {
         // The hub answers the open requests of a canceled turn.
         self.open_requests.clear();
         let params = json!({ "sessionId": self.target.session });
-        self.conn.send_notification(Method::SessionCancel.name(), &params)
+        self.conn.send_notification(Method::SessionCancel, &params)
     }
 
     fn denied_error(&self, turn: &RunningTurn) -> CommandError {

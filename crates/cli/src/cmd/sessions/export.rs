@@ -4,7 +4,7 @@ use crate::{
     app::CommandContext,
     env,
     exit::CliExitCode,
-    hub::{HubConnection, LogRange, SessionRow, find_session, list_sessions, read_log_range},
+    hub::{CommandConnection, LogRange, SessionRow, find_session, list_sessions, read_log_range},
     out::{CommandOutput, format_count, format_event_range, rfc3339_now},
     report::CommandError,
 };
@@ -74,7 +74,7 @@ impl ExportSessionCommand {
     pub(super) fn run(
         &self,
         context: &CommandContext,
-        conn: &mut HubConnection,
+        conn: &mut CommandConnection,
     ) -> Result<(), CommandError> {
         let row = find_session(&list_sessions(conn)?, &self.session)?;
         let result = match &self.output {
@@ -105,7 +105,7 @@ impl ExportSessionCommand {
 
     fn write(
         &self,
-        conn: &mut HubConnection,
+        conn: &mut CommandConnection,
         row: &SessionRow,
         sink: &mut ExportSink,
     ) -> Result<ExportResult, CommandError> {
@@ -119,7 +119,7 @@ impl ExportSessionCommand {
 
     fn write_markdown(
         &self,
-        conn: &mut HubConnection,
+        conn: &mut CommandConnection,
         row: &SessionRow,
         sink: &mut ExportSink,
     ) -> Result<ExportResult, CommandError> {
@@ -151,7 +151,7 @@ impl ExportSessionCommand {
 
     fn write_log(
         &self,
-        conn: &mut HubConnection,
+        conn: &mut CommandConnection,
         row: &SessionRow,
         sink: &mut ExportSink,
     ) -> Result<ExportResult, CommandError> {

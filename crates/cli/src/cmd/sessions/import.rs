@@ -4,7 +4,7 @@ use crate::{
     app::CommandContext,
     env,
     exit::CliExitCode,
-    hub::{HubConnection, ResponseWait, WaitLimit},
+    hub::CommandConnection,
     out::{format_count, to_one_line},
     report::CommandError,
 };
@@ -48,7 +48,7 @@ impl ImportSessionCommand {
     pub(super) fn run(
         &self,
         context: &CommandContext,
-        conn: &mut HubConnection,
+        conn: &mut CommandConnection,
     ) -> Result<(), CommandError> {
         let mut lines =
             ArchiveLines { input: open_input(&self.file)?, reader: ExportReader::default() };
@@ -155,9 +155,8 @@ impl ArchiveLines {
     }
 }
 
-fn send_import(conn: &mut HubConnection, params: &Value) -> Result<Value, CommandError> {
-    let wait = ResponseWait { waited_for: "the daemon to store the events", limit: WaitLimit::Hub };
-    conn.call_method(Method::ControlImport.name(), params, wait)
+fn send_import(conn: &mut CommandConnection, params: &Value) -> Result<Value, CommandError> {
+    conn.call_hub(Method::ControlImport, params, "the daemon to store the events")
 }
 
 fn describe_file(path: &Path) -> String {

@@ -11,9 +11,9 @@ use crate::rest::{
     RestState,
     check::RunBody,
     error::{ApiError, ErrorCode},
-    hub_client::{HubClientError, LogEntry},
 };
 use axum::{extract::FromRequestParts, http::request::Parts};
+use jackfield_hub_client::{HubClientError, LogEntry};
 use jackfield_protocol::acp::Method;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -201,13 +201,11 @@ async fn find_earlier_request(
     state: &RestState,
     request: &KeyedRequest,
 ) -> Result<EarlierRequest, ApiError> {
-    let found = state.hub.call(Method::ControlFindKey.name(), &json!({ "key": request.key })).await;
+    let found = state.hub.call_method(Method::ControlFindKey, &json!({ "key": request.key })).await;
     let found = match found {
         // Without the reply of every host the result would be a guess.
-        Err(HubClientError::Refused(error))
-            if error["data"]["jackfield"]["code"] == "host_lost" =>
-        {
-            let why = error["message"].as_str().unwrap_or_default();
+        Err(HubClientError::Refused(error)) if error.error_name() == "host_lost" => {
+            let why = error.message().unwrap_or_default();
             return Err(ApiError::new(ErrorCode::UpstreamUnavailable, why));
         }
         found => found?,

@@ -2,11 +2,9 @@
 //! restored wherever the log is.
 
 use super::RunId;
-use crate::rest::{
-    error::{ApiError, ErrorCode},
-    hub_client::EventLine,
-};
+use crate::rest::error::{ApiError, ErrorCode};
 use jackfield_events::{EventBody, EventKind, ReceivedEvent, Time, TurnOutcome};
+use jackfield_hub_client::{ErrorResponse, EventLine};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -225,7 +223,7 @@ fn ended_outcome(outcome: &TurnOutcome<Value>) -> (RunStatus, RunOutcome) {
         TurnOutcome::Stopped(answer) => answer,
         TurnOutcome::Failed(error) | TurnOutcome::Interrupted(error) => {
             let (code, signal) = parse_exit(error);
-            let error = Some(ApiError::from_rpc_error(error));
+            let error = Some(ApiError::from_response(&ErrorResponse::new(error.clone())));
             return (
                 RunStatus::Failed,
                 RunOutcome { error, code, signal, ..RunOutcome::default() },
@@ -264,6 +262,7 @@ fn parse_exit(error: &Value) -> (Option<i64>, Option<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rest::hub_client::event_line;
     use serde_json::json;
 
     fn id() -> RunId {
@@ -279,7 +278,7 @@ mod tests {
         for (name, value) in more.as_object().unwrap() {
             event[name] = value.clone();
         }
-        EventLine::from_json(&event)
+        event_line(&event)
     }
 
     fn event(seq: u64, is: &str, more: &Value) -> EventLine {
@@ -287,7 +286,7 @@ mod tests {
         for (name, value) in more.as_object().unwrap() {
             event[name] = value.clone();
         }
-        EventLine::from_json(&event)
+        event_line(&event)
     }
 
     fn ended_with(answer: &Value, how: &str) -> RunProgress {

@@ -4,12 +4,12 @@ use crate::rest::{
     RestState,
     error::{ApiError, ErrorBody},
     extract::{LastEventId, PathParams, QueryParams},
-    hub_client::{EventLine, EventLog, HubClientError, LogEntry},
     log_reader,
     streaming::{self, ChunkWriter, ReaderDisconnected, ServerEvent},
 };
 use axum::{extract::State, response::Response};
 use jackfield_events::EventKind;
+use jackfield_hub_client::{EventLine, EventLog, HubClientError, LogEntry};
 use jackfield_protocol::acp::Method;
 use jackfield_views::{AgentEvent, AgentEventView, Envelope, EnvelopeView};
 use serde::{Deserialize, Serialize};
@@ -157,7 +157,7 @@ async fn end_stream(
     error: &HubClientError,
     mut writer: ChunkWriter,
 ) -> Result<(), ReaderDisconnected> {
-    if error.code() == Some("session_not_found") {
+    if error.error_name() == "session_not_found" {
         SessionEvent::Gone(json!({})).write_to(None, &mut writer);
     }
     writer.flush().await
@@ -224,6 +224,7 @@ fn notification(method: Method, params: &Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rest::hub_client::event_line;
 
     #[test]
     fn reconnecting_client_receives_only_new_items() {
@@ -243,7 +244,7 @@ mod tests {
 
     #[test]
     fn event_without_an_acp_message_is_a_notification() {
-        let message = |event: &Value| to_message(&EventLine::from_json(event)).unwrap();
+        let message = |event: &Value| to_message(&event_line(event)).unwrap();
         let frame = json!({ "method": "session/update" });
         let said = json!({ "seq": 1, "at": 1, "is": "said", "frame": frame });
         assert_eq!(message(&said), json!({ "method": "session/update" }));

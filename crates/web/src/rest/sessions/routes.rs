@@ -5,9 +5,9 @@ use crate::rest::{
     RestState,
     error::{ApiError, ErrorBody},
     extract::{JsonBody, PathParams, QueryFlag, QueryParams},
-    hub_client::EventLine,
 };
 use axum::{Json, extract::State, http::StatusCode};
+use jackfield_hub_client::EventLine;
 use jackfield_protocol::acp::Method;
 use jackfield_views::SessionUsage;
 use serde::{Deserialize, Serialize};
@@ -204,7 +204,7 @@ pub(crate) async fn close_session(
     State(state): State<Arc<RestState>>,
     PathParams(id): PathParams<String>,
 ) -> Result<Json<DoneResponse>, ApiError> {
-    state.hub.call(Method::SessionClose.name(), &json!({ "sessionId": id })).await?;
+    state.hub.call_method(Method::SessionClose, &json!({ "sessionId": id })).await?;
     Ok(Json(DoneResponse { ok: true }))
 }
 
@@ -222,7 +222,7 @@ pub(crate) async fn delete_session(
     State(state): State<Arc<RestState>>,
     PathParams(id): PathParams<String>,
 ) -> Result<Json<DoneResponse>, ApiError> {
-    state.hub.call(Method::SessionDelete.name(), &json!({ "sessionId": id })).await?;
+    state.hub.call_method(Method::SessionDelete, &json!({ "sessionId": id })).await?;
     state.runs.remove_session(&id);
     Ok(Json(DoneResponse { ok: true }))
 }
@@ -270,7 +270,7 @@ pub(crate) async fn fork_session(
         params["_meta"] = json!({ "jackfield": { "seq": at } });
     }
     // The hub attaches the connection to the fork, so the shared connection cannot be used.
-    let response = state.hub.connect().await?.call(Method::SessionFork.name(), &params).await?;
+    let response = state.hub.connect().await?.call_method(Method::SessionFork, &params).await?;
     let session_id = response["sessionId"].as_str().unwrap_or_default().to_owned();
     Ok((StatusCode::CREATED, Json(ForkedSession { session_id })))
 }

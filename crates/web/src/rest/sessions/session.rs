@@ -1,12 +1,10 @@
 //! One session as the hub lists it.
 
-use crate::rest::{
-    error::ApiError,
-    hub_client::{HubClient, HubClientError},
-};
+use crate::rest::{error::ApiError, hub_client::HubClient};
+use jackfield_hub_client::{HubClientError, parse_session_list};
 use jackfield_protocol::acp::Method;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::cmp::Reverse;
 use utoipa::ToSchema;
 
@@ -83,11 +81,8 @@ impl SessionRow {
 
 /// Lists all sessions, the latest first.
 pub(crate) async fn list_all(hub: &HubClient) -> Result<Vec<SessionRow>, HubClientError> {
-    let mut response = hub.call(Method::ControlSessions.name(), &json!({})).await?;
-    let rows = response.get_mut("sessions").map_or(Value::Null, Value::take);
-    let rows = if let Value::Array(rows) = rows { rows } else { Vec::new() };
-    let mut rows: Vec<SessionRow> =
-        rows.into_iter().filter_map(|it| serde_json::from_value(it).ok()).collect();
+    let response = hub.call_method(Method::ControlSessions, &json!({})).await?;
+    let mut rows: Vec<SessionRow> = parse_session_list(response);
     rows.sort_by(|a, b| a.sort_key().cmp(&b.sort_key()));
     Ok(rows)
 }

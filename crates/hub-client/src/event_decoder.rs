@@ -8,14 +8,14 @@ use serde_json::{Map, Value, json};
 
 /// Decodes notifications into events, each event once.
 #[derive(Debug, Default)]
-pub(crate) struct EventDecoder {
+pub struct EventDecoder {
     /// The sequence number of the last event.
     seq: u64,
 }
 
 impl EventDecoder {
     /// The event in a frame; `None` if the frame carries no event, or one that was decoded before.
-    pub(crate) fn decode_frame(&mut self, frame: &Frame) -> Option<ReceivedEvent> {
+    pub fn decode_frame(&mut self, frame: &Frame) -> Option<ReceivedEvent> {
         if frame.kind() != Kind::Notification {
             return None;
         }
@@ -31,7 +31,7 @@ impl EventDecoder {
 }
 
 /// The event in a `_jackfield/…` notification.
-pub(crate) fn parse_event(frame: &Frame) -> Option<ReceivedEvent> {
+pub fn parse_event(frame: &Frame) -> Option<ReceivedEvent> {
     let is_event = matches!(
         frame.known_method()?,
         Method::ControlTurn | Method::ControlAsk | Method::ControlSession
