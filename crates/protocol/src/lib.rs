@@ -4,7 +4,7 @@
 //! notes where the routing fields stand, [`frame`] is the message as everyone else sees it,
 //! [`splice`] swaps its ids, [`fault`] is every error we send, [`acp`] says what each method means
 //! to the hub. [`sse`] is the other framing, for browsers. [`redact`] takes secrets out of text,
-//! [`rfc3339`] writes moments, [`chain()`] errors. A [`Valve`] lets both
+//! [`rfc3339`] writes timestamps, [`chain()`] errors. A [`Valve`] lets both
 //! edges stop a reader, a [`Backlog`] is what they have yet to write.
 //!
 //! **Invariant:** a frame that is forwarded is forwarded byte for byte, save for the ids that were
@@ -27,7 +27,6 @@ pub mod frame;
 mod head;
 pub mod line;
 mod malformed;
-mod moment;
 pub mod planted_bugs;
 mod quote;
 pub mod redact;
@@ -36,6 +35,7 @@ pub mod splice;
 pub mod sse;
 #[cfg(test)]
 mod strategy;
+mod timestamp;
 mod valve;
 pub mod visible;
 
@@ -44,9 +44,11 @@ pub use chain::chain;
 pub use fault::Fault;
 pub use frame::{Frame, Kind};
 pub use head::FrameHead;
-pub use line::{FRAME_BYTES_MAX, FRAME_ROOM_BYTES, LineSplitter, LineTooLong, READ_BYTES};
+pub use line::{
+    FRAME_BYTES_MAX, FRAME_ROOM_BYTES, LineSplitter, LineTooLong, READ_BYTES,
+};
 pub use malformed::Malformed;
-pub use moment::rfc3339;
 pub use planted_bugs::is_planted;
 pub use splice::Splice;
+pub use timestamp::{parse_rfc3339, rfc3339};
 pub use valve::Valve;
