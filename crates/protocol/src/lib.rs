@@ -45,7 +45,7 @@ pub use fault::Fault;
 pub use frame::{Frame, Kind};
 pub use head::FrameHead;
 pub use line::{
-    FRAME_BYTES_MAX, FRAME_ROOM_BYTES, LineSplitter, LineTooLong, READ_BYTES,
+    FRAME_BYTES_MAX, FRAME_ROOM_BYTES, HUB_FRAME_BYTES_MAX, LineSplitter, LineTooLong, READ_BYTES,
 };
 pub use malformed::Malformed;
 pub use planted_bugs::is_planted;

@@ -6,12 +6,10 @@ use crate::gateway::{ClientAction, GatewayInput, GatewayOutput, HostConnectionId
 use crate::{AuditEvent, AuditLog};
 use bytes::Bytes;
 use jackfield_hub::ConnId;
+use jackfield_protocol::HUB_FRAME_BYTES_MAX;
 use jackfield_transport::{ClientEvent, ClientHandle, ClientStream};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tokio::{net::UnixStream, sync::mpsc::Sender};
-
-/// The longest message of a host. Log pages and lists are longer than client messages.
-pub(crate) const HOST_FRAME_BYTES_MAX: usize = 64 << 20;
 
 /// Connections and lookups of the loop.
 pub(crate) struct Effects {
@@ -133,7 +131,7 @@ impl Effects {
             ClientStream::from(local),
             host_conn,
             events,
-            HOST_FRAME_BYTES_MAX,
+            HUB_FRAME_BYTES_MAX,
         );
         self.host_conns.insert(host_conn, handle);
         self.locator.open_host_conn(host_conn, host, remote);

@@ -1,15 +1,14 @@
 //! ACP over a WebSocket: every text frame is one message, and each WebSocket is one connection to
 //! the hub. While the client does not read, nothing is read from the hub.
 
-use super::limits::{BATCH_MAX, CLOSE_TIMEOUT, HUB_FRAME_BYTES_MAX, PING_EVERY};
+use super::limits::{BATCH_MAX, CLOSE_TIMEOUT, PING_EVERY};
 use super::peer_activity::PeerActivity;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, close_code};
 use bytes::Bytes;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{FutureExt as _, SinkExt as _, StreamExt as _};
-use jackfield_protocol::{Fault, Frame};
-use jackfield_transport::ClientStream;
-use jackfield_transport::{FrameReceiver, FrameSender};
+use jackfield_protocol::{Fault, Frame, HUB_FRAME_BYTES_MAX};
+use jackfield_transport::{ClientStream, FrameReceiver, FrameSender};
 use std::error::Error as _;
 use std::future::pending;
 use std::pin::pin;

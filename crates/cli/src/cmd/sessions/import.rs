@@ -9,7 +9,7 @@ use crate::{
     report::CommandError,
 };
 use clap::Args;
-use jackfield_protocol::acp::Method;
+use jackfield_protocol::{FRAME_BYTES_MAX, acp::Method};
 use jackfield_views::{
     ExportError, ExportLine, ExportReader,
     export_file::{ExportHeader, NEWER_FORMAT},
@@ -42,7 +42,7 @@ pub(super) struct ImportSessionCommand {
 /// How many bytes are sent at once. The next slice is sent when the journal has stored the previous one.
 const SLICE_BYTES: usize = 256 * 1024;
 /// A line is a message with a few more members.
-const LINE_BYTES_MAX: usize = 17 << 20;
+const LINE_BYTES_MAX: usize = FRAME_BYTES_MAX + (1 << 20);
 
 impl ImportSessionCommand {
     pub(super) fn run(
