@@ -10,3 +10,8 @@ pub use row::{
     Scope, Stability, TenantRule,
 };
 pub use table::Method;
+
+/// Whether a method belongs to our control protocol, also if this version does not know it.
+pub fn is_control_method(name: &str) -> bool {
+    name.starts_with("_jackfield/")
+}

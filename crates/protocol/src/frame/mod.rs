@@ -7,7 +7,7 @@ mod tests;
 pub(crate) use envelope::{Fields, Shape};
 
 use crate::{
-    acp::Method,
+    acp::{Method, is_control_method},
     fault::Fault,
     malformed::Malformed,
     quote::{quote, unquote},
@@ -89,7 +89,7 @@ impl Frame {
 
     /// Whether the method belongs to our control protocol, also if this version does not know it.
     pub fn is_control(&self) -> bool {
-        self.method().is_some_and(|it| it.starts_with("_jackfield/"))
+        self.method().is_some_and(|it| is_control_method(&it))
     }
 
     /// The params of a request or notification, as JSON text.

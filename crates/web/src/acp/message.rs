@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 /// The sequence number of a frame of the hub, if it is an event of the log.
 pub(super) fn sequence_number(frame: &Frame) -> Option<u64> {
-    if frame.method().is_some_and(|it| it.starts_with("_jackfield/")) {
+    if frame.is_control() {
         let params: BTreeMap<String, &RawValue> = serde_json::from_str(frame.params()?).ok()?;
         return params.get("seq")?.get().parse().ok();
     }

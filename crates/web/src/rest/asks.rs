@@ -24,7 +24,7 @@ pub(crate) struct AskList {
 #[serde(rename_all = "camelCase")]
 #[schema(as = Ask, example = json!({
     "sessionId": "s-7f3abcdefghi", "ask": 1, "agent": "codex", "since": "2026-11-15T08:30:00.123Z",
-    "method": "session/request_permission", "what": "run `cargo test`", "kind": "execute",
+    "method": Method::SessionRequestPermission.name(), "what": "run `cargo test`", "kind": "execute",
     "toolCallId": "call-1",
     "options": [
         { "optionId": "once", "name": "Allow once", "kind": "allow_once" },
