@@ -2,10 +2,7 @@
 
 use crate::serve::ServeError;
 use jackfield_protocol::chain;
-use jackfield_transport::TlsCertificate;
-use jackfield_transport::{
-    Authenticator, BearerToken, ClientListener, ClientStream, EndpointAddress,
-};
+use jackfield_transport::{TlsCertificate, Authenticator, BearerToken, ClientListener, ClientStream, EndpointAddress};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use tokio::sync::mpsc;

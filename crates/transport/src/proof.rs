@@ -7,8 +7,7 @@
 
 use crate::hex;
 use crate::token::BearerToken;
-use jackfield_protocol::Frame;
-use jackfield_protocol::acp::Method;
+use jackfield_protocol::{Frame, acp::Method};
 use ring::hmac;
 use serde_json::{Value, json};
 use std::io;

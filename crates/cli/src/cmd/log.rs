@@ -15,8 +15,7 @@ use crate::{
 };
 use clap::{Args, ValueEnum};
 use jackfield_events::ReceivedEvent;
-use jackfield_protocol::acp::Method;
-use jackfield_protocol::{Frame, Kind};
+use jackfield_protocol::{acp::Method, Frame, Kind};
 use jackfield_views::StreamingRedactor;
 use serde_json::{Value, json};
 

@@ -8,8 +8,7 @@ pub(crate) use approval::{ApprovalDecision, ApprovalLevel, ApprovalRules, Unappr
 pub(crate) use open::{OpenRequest, list_open_requests};
 
 use crate::out::{BRIGHT, DIM, NAME, paint, to_one_line};
-use jackfield_protocol::Frame;
-use jackfield_protocol::acp::Method;
+use jackfield_protocol::{Frame, acp::Method};
 use jackfield_views::text::ToolSummary;
 use serde_json::{Value, json};
 

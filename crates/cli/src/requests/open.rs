@@ -8,8 +8,7 @@ use crate::{
     out::to_one_line,
     report::CommandError,
 };
-use jackfield_protocol::acp::Method;
-use jackfield_protocol::redact;
+use jackfield_protocol::{acp::Method, redact};
 use jackfield_views::text::ToolSummary;
 use serde_json::{Value, json};
 

@@ -1,8 +1,7 @@
 //! Metrics of a gateway, and of the fleet as this daemon sees it.
 
 use super::page::{register_counters, register_gauges, to_gauge_value};
-use jackfield_fleet::HostEntry;
-use jackfield_fleet::gateway::GatewayGauges;
+use jackfield_fleet::{HostEntry, gateway::GatewayGauges};
 use jackfield_journal::ArchiveGauges;
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -102,8 +101,7 @@ pub(super) fn add_archive(registry: &mut Registry, it: &ArchiveGauges) {
 #[cfg(test)]
 mod tests {
     use super::super::{MetricsSnapshot, page};
-    use jackfield_fleet::gateway::{GatewayCounters, GatewayGauges};
-    use jackfield_fleet::{HostEntry, HostInstance};
+    use jackfield_fleet::{gateway::{GatewayCounters, GatewayGauges}, HostEntry, HostInstance};
     use jackfield_journal::ArchiveGauges;
     use std::{collections::BTreeMap, sync::Arc, time::Duration};
 

@@ -1,10 +1,7 @@
 //! NDJSON over TLS.
 
 use crate::harness::{EventCollector, SocketFolder, frame, lines, within};
-use jackfield_transport::TlsCertificate;
-use jackfield_transport::{
-    AcceptError, AuthRefusal, Authenticator, ClientEvent, ClientListener, EndpointAddress,
-};
+use jackfield_transport::{TlsCertificate, AcceptError, AuthRefusal, Authenticator, ClientEvent, ClientListener, EndpointAddress};
 use std::fs::{self, Permissions};
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;

@@ -6,8 +6,7 @@ use super::limits::CHUNK_BYTES;
 use super::message;
 use super::stream_buffer::StreamBuffer;
 use bytes::Bytes;
-use jackfield_protocol::acp::Method;
-use jackfield_protocol::{Frame, sse};
+use jackfield_protocol::{acp::Method, Frame, sse};
 use serde_json::{Value, json};
 use std::task::Waker;
 

@@ -160,8 +160,7 @@ mod tests {
     use super::*;
     use axum::http::Request;
     use bytes::Bytes;
-    use jackfield_transport::BearerToken;
-    use jackfield_transport::TokenFile;
+    use jackfield_transport::{BearerToken, TokenFile};
     use std::net::Ipv4Addr;
     use std::sync::Arc;
 

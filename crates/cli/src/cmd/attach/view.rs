@@ -14,8 +14,7 @@ use crate::{
     requests::PermissionRequest,
 };
 use jackfield_events::{EventBody, TurnOutcome, UserAsked};
-use jackfield_protocol::acp::Method;
-use jackfield_protocol::{Frame, Kind};
+use jackfield_protocol::{acp::Method, Frame, Kind};
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeSet, VecDeque},

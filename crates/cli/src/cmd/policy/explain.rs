@@ -10,8 +10,7 @@ use crate::{
 };
 use clap::Args;
 use jackfield_events::{EventBody, ReceivedEvent, RuleLearned, UserAnswered, UserAsked};
-use jackfield_protocol::acp::Method;
-use jackfield_protocol::redact;
+use jackfield_protocol::{acp::Method, redact};
 use serde_json::{Value, json};
 
 /// Show which rule decided an ask, why, and who answered it

@@ -11,8 +11,7 @@ use crate::{
     requests::{ApprovalRules, PermissionRequest},
 };
 use jackfield_events::{EventBody, ReceivedEvent, RequestServed, ServedOutcome, UserAsked};
-use jackfield_protocol::acp::Method;
-use jackfield_protocol::{Frame, Kind};
+use jackfield_protocol::{acp::Method, Frame, Kind};
 use serde_json::{Value, json};
 use std::{
     collections::VecDeque,
