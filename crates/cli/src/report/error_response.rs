@@ -1,10 +1,8 @@
 //! An error response of the hub or the agent: message, causes, hint and exit code.
 
 use crate::{exit::CliExitCode, out::escape_control_chars};
+use jackfield_daemon::FIX_SEPARATOR;
 use serde_json::Value;
-
-/// Separates the cause from the solution in the daemon's text about an agent that it cannot start.
-const FIX_SEPARATOR: &str = "; to fix it: ";
 
 /// The error object of a response: the members of JSON-RPC, and those of the hub in `data.jackfield`.
 #[derive(Debug, Clone)]

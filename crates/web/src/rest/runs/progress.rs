@@ -6,7 +6,7 @@ use crate::rest::{
     error::{ApiError, ErrorCode},
     hub_client::EventLine,
 };
-use jackfield_events::{EventBody, EventKind, ReceivedEvent, Time, TurnOutcome};
+use jackfield_events::{EventBody, EventKind, PromptWithdrawn, ReceivedEvent, Time, TurnOutcome};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -166,7 +166,7 @@ impl RunProgress {
                 self.start_turn(started.turn, event.at);
             }
             EventBody::Withdrawn(withdrawn) if withdrawn.prompt == prompt => {
-                self.end(withdrawn_outcome(&withdrawn.why), event.at);
+                self.end(withdrawn_outcome(withdrawn), event.at);
             }
             _ => return None,
         }
@@ -207,14 +207,12 @@ fn prompt_frame(event: &ReceivedEvent) -> Option<&Value> {
 }
 
 /// The outcome of a withdrawn prompt: cancelled by a client, or failed.
-fn withdrawn_outcome(why: &str) -> (RunStatus, RunOutcome) {
-    let is_cancelled = ["the session was cancelled", "its client withdrew it"].contains(&why)
-        || why.starts_with("withdrawn by ");
-    if is_cancelled {
+fn withdrawn_outcome(withdrawn: &PromptWithdrawn) -> (RunStatus, RunOutcome) {
+    if withdrawn.is_by_client() {
         let stop_reason = Some(CANCELLED.to_owned());
         return (RunStatus::Canceled, RunOutcome { stop_reason, ..RunOutcome::default() });
     }
-    let error = ApiError::new(ErrorCode::AgentUnavailable, why);
+    let error = ApiError::new(ErrorCode::AgentUnavailable, &*withdrawn.why);
     (RunStatus::Failed, RunOutcome { error: Some(error), code: Some(1), ..RunOutcome::default() })
 }
 
