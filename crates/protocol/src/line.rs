@@ -1,4 +1,7 @@
-//! Cuts a stream of bytes into lines, never holding more than one line's limit.
+//! Splits a stream of bytes into lines and never holds more than the limit of one line.
+//!
+//! Own code because a line that is too long is reported with its size and its beginning, so that its
+//! sender gets a response, and because a line within one chunk is not copied.
 
 use crate::{
     Fault,
@@ -8,8 +11,8 @@ use bytes::Bytes;
 use memchr::memchr_iter;
 use std::mem;
 
-/// What one read of a stream takes at most. A pipe or a socket holds several times that, and one who
-/// floods would have all of it served before anybody else has a turn.
+/// The most bytes of one read. A pipe or a socket buffers several times as much, and a peer that
+/// floods it must not delay the others.
 pub const READ_BYTES: usize = 8 << 10;
 
 /// What some programs write before their first line, although UTF-8 needs none.
