@@ -5,8 +5,8 @@ use crate::observe;
 use crate::routing::{BACKLOG_LIMITS, BusInput, BusOutput, WorkerCommand, WorkerId};
 use bytes::Bytes;
 use jackfield_agents::{
-    AgentEvent, AgentHandle, GuardCommand, LaunchCommand, ProcessLedger, ProcessLimits, SpawnError,
-    StdoutFormat, StopUrgency, spawn_agent_with_limits,
+    AgentHandle, AgentProcessEvent, GuardCommand, LaunchCommand, ProcessLedger, ProcessLimits,
+    SpawnError, StdoutFormat, StopUrgency, spawn_agent_with_limits,
 };
 use jackfield_hub::{ConnId, Exit};
 use jackfield_protocol::chain;
@@ -18,7 +18,7 @@ use tokio::sync::mpsc::Sender;
 
 /// What every worker is started with.
 #[derive(Debug)]
-pub(crate) struct SpawnContext {
+pub(crate) struct WorkerSpawnContext {
     pub(crate) guard: GuardCommand,
     pub(crate) ledger: ProcessLedger,
     /// Marks the processes of this bus among all processes of the machine.
@@ -45,11 +45,11 @@ pub(crate) struct RunningWorker {
 }
 
 /// Connections and workers of the loop.
-pub(crate) struct Effects {
+pub(crate) struct BusEffects {
     conns: BTreeMap<ConnId, TrackedHandle<ClientHandle>>,
     pub(crate) workers: BTreeMap<WorkerId, RunningWorker>,
-    pub(crate) spawn_context: SpawnContext,
-    worker_events: Sender<(WorkerId, AgentEvent)>,
+    pub(crate) spawn_context: WorkerSpawnContext,
+    worker_events: Sender<(WorkerId, AgentProcessEvent)>,
     pub(crate) note_counters: NoteCounters,
     dirty_conns: Vec<ConnId>,
     dirty_workers: Vec<WorkerId>,
@@ -58,12 +58,12 @@ pub(crate) struct Effects {
     pub(crate) stopped: bool,
 }
 
-impl Effects {
+impl BusEffects {
     pub(crate) fn new(
-        spawn_context: SpawnContext,
-        worker_events: Sender<(WorkerId, AgentEvent)>,
-    ) -> Effects {
-        Effects {
+        spawn_context: WorkerSpawnContext,
+        worker_events: Sender<(WorkerId, AgentProcessEvent)>,
+    ) -> BusEffects {
+        BusEffects {
             conns: BTreeMap::new(),
             workers: BTreeMap::new(),
             spawn_context,

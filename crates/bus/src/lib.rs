@@ -20,6 +20,6 @@ mod observe;
 pub mod routing;
 mod serve;
 
-pub use config::{ConfigError, ConfigProblem, ConfigSource, LoadedConfig};
+pub use config::{BusConfigError, ConfigProblem, ConfigSource, LoadedConfig};
 pub use listener::BusTransport;
 pub use serve::{BusOptions, BusReady, ServeError, serve};

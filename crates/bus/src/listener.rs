@@ -2,7 +2,9 @@
 
 use crate::serve::ServeError;
 use jackfield_protocol::chain;
-use jackfield_transport::{TlsCertificate, Authenticator, BearerToken, ClientListener, ClientStream, EndpointAddress};
+use jackfield_transport::{
+    BearerToken, ClientAuthenticator, ClientListener, ClientStream, EndpointAddress, TlsCertificate,
+};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use tokio::sync::mpsc;
@@ -46,7 +48,7 @@ impl BusListener {
         };
         let bound = match (transport, certificate, token) {
             (BusTransport::Tcp(at), Some(certificate), Some(token)) => {
-                ClientListener::bind_tls(*at, certificate, &Authenticator::from(token))
+                ClientListener::bind_tls(*at, certificate, &ClientAuthenticator::from(token))
             }
             (BusTransport::Tcp(at), Some(_), None) => {
                 return Err(ServeError::NeedsToken { address: *at });
@@ -55,7 +57,7 @@ impl BusListener {
                 return Err(ServeError::NotLoopback { address: *at });
             }
             (BusTransport::Tcp(_), None, Some(token)) => {
-                ClientListener::bind(&address, Some(&Authenticator::from(token)))
+                ClientListener::bind(&address, Some(&ClientAuthenticator::from(token)))
             }
             _ => ClientListener::bind_open(&address),
         };

@@ -1,15 +1,15 @@
 //! A bus from start to end.
 
 use crate::clock::MonotonicClock;
-use crate::config::{ConfigError, ConfigSource};
-use crate::effects::{Effects, SpawnContext};
+use crate::config::{BusConfigError, ConfigSource};
+use crate::effects::{BusEffects, WorkerSpawnContext};
 use crate::listener::{BusListener, BusTransport};
-use crate::main_loop::{BusSignal, LoopReceivers, MainLoop};
+use crate::main_loop::{BusLoop, BusLoopReceivers, BusSignal};
 use crate::metrics;
 use crate::routing::Bus;
 use jackfield_agents::{GuardCommand, ProcessLedger};
 use jackfield_hub::Patience;
-use jackfield_transport::{TlsCertificate, BearerToken, BindError, EndpointAddress, TokenError};
+use jackfield_transport::{BearerToken, BindError, EndpointAddress, TlsCertificate, TokenError};
 use std::collections::BTreeSet;
 use std::io;
 use std::net::SocketAddr;
@@ -50,7 +50,7 @@ pub struct BusReady {
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     #[error(transparent)]
-    Config(#[from] ConfigError),
+    Config(#[from] BusConfigError),
     #[error("cannot listen on `{address}`")]
     Listen {
         address: EndpointAddress,
@@ -117,10 +117,10 @@ pub fn serve(mut options: BusOptions, on_ready: impl FnOnce(&BusReady)) -> Resul
             workers: pools.iter().map(|it| it.instances).sum(),
         };
         let clock = MonotonicClock::start();
-        let main_loop = MainLoop {
+        let main_loop = BusLoop {
             bus: Bus::new(loaded.config, clock.now()),
             clock,
-            effects: Effects::new(spawn_context, worker_events),
+            effects: BusEffects::new(spawn_context, worker_events),
             is_stdio: options.transport == BusTransport::Stdio,
             source: options.config,
             client_events,
@@ -136,7 +136,7 @@ pub fn serve(mut options: BusOptions, on_ready: impl FnOnce(&BusReady)) -> Resul
         }
         on_ready(&ready);
         let receivers =
-            LoopReceivers { workers, clients, accepted, snapshot_requests, signals: signals_rx };
+            BusLoopReceivers { workers, clients, accepted, snapshot_requests, signals: signals_rx };
         main_loop.run(receivers).await;
         tracing::info!("bus stopped");
         Ok(())
@@ -154,7 +154,7 @@ fn bind_metrics(address: SocketAddr) -> Result<tokio::net::TcpListener, ServeErr
 fn create_spawn_context(
     options: &BusOptions,
     frame_bytes_max: usize,
-) -> Result<SpawnContext, ServeError> {
+) -> Result<WorkerSpawnContext, ServeError> {
     let system_error = |what| move |source| ServeError::System { what, source };
     let ledger = ProcessLedger::open(&options.ledger).unwrap_or_else(|error| {
         // Guards end their workers in any case. Only if bus and guard are both killed, processes
@@ -171,7 +171,7 @@ fn create_spawn_context(
     let to_text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
         Some((name.into_string().ok()?, value.into_string().ok()?))
     };
-    Ok(SpawnContext {
+    Ok(WorkerSpawnContext {
         guard: options.guard.clone(),
         ledger,
         mark: format!("bus-{}-{seed:016x}", std::process::id()),

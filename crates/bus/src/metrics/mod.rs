@@ -3,7 +3,7 @@
 
 mod page;
 
-use crate::effects::Effects;
+use crate::effects::BusEffects;
 use crate::routing::{BusGauges, BusNote, WorkerId};
 use axum::Router;
 use axum::extract::State;
@@ -18,7 +18,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 
 /// A request for a snapshot.
-pub(crate) type SnapshotRequest = oneshot::Sender<MetricsSnapshot>;
+pub(crate) type SnapshotRequest = oneshot::Sender<BusMetricsSnapshot>;
 
 /// Counters that are derived from notes.
 #[derive(Debug, Clone, Default)]
@@ -60,21 +60,21 @@ struct WorkerSample {
 
 /// All values at one moment.
 #[derive(Debug)]
-pub(crate) struct MetricsSnapshot {
+pub(crate) struct BusMetricsSnapshot {
     gauges: BusGauges,
     note_counters: NoteCounters,
     workers: Vec<WorkerSample>,
 }
 
-impl MetricsSnapshot {
-    pub(crate) fn new(gauges: BusGauges, effects: &Effects) -> MetricsSnapshot {
+impl BusMetricsSnapshot {
+    pub(crate) fn new(gauges: BusGauges, effects: &BusEffects) -> BusMetricsSnapshot {
         let workers = effects.workers.iter().map(|(id, it)| WorkerSample {
             id: *id,
             pool: Arc::clone(&it.pool),
             pid: it.pid,
             backlog: it.tracked.handle.backlog(),
         });
-        MetricsSnapshot {
+        BusMetricsSnapshot {
             gauges,
             note_counters: effects.note_counters.clone(),
             workers: workers.collect(),

@@ -79,7 +79,7 @@ impl BugreportCommand {
         conn: &mut HubConnection,
         row: &SessionRow,
     ) -> Result<Vec<String>, CommandError> {
-        let (mut veil, mut last) = (StreamingRedactor::default(), VecDeque::new());
+        let (mut redactor, mut last) = (StreamingRedactor::default(), VecDeque::new());
         let mut add_events = |events: Vec<Value>| {
             for mut event in events {
                 if self.no_text {
@@ -94,10 +94,10 @@ impl BugreportCommand {
         read_log(conn, &row.session_id, &mut |event| {
             // An event that is nested too deeply to be parsed is replaced by its size.
             let unread = || serde_json::json!({ "unread": event.len() });
-            add_events(veil.push(serde_json::from_str(event).unwrap_or_else(|_| unread())));
+            add_events(redactor.push(serde_json::from_str(event).unwrap_or_else(|_| unread())));
             Ok(())
         })?;
-        add_events(veil.finish());
+        add_events(redactor.finish());
         Ok(last.into())
     }
 }

@@ -15,7 +15,7 @@ use crate::{
 };
 use clap::{Args, ValueEnum};
 use jackfield_events::ReceivedEvent;
-use jackfield_protocol::{acp::Method, Frame, Kind};
+use jackfield_protocol::{Frame, Kind, acp::Method};
 use jackfield_views::StreamingRedactor;
 use serde_json::{Value, json};
 
@@ -84,14 +84,14 @@ impl LogCommand {
         session: &str,
         printer: &mut ViewPrinter,
     ) -> Result<(), CommandError> {
-        let mut veil = StreamingRedactor::default();
+        let mut redactor = StreamingRedactor::default();
         let range = LogRange { after: self.after, follow: self.follow, skip_damaged: false };
         let read = read_log_range(conn, session, range, &mut |event| {
             // Events that are nested too deeply to be parsed are skipped.
             let Ok(event) = serde_json::from_str(event) else { return Ok(()) };
-            print_events(printer, veil.push(event))
+            print_events(printer, redactor.push(event))
         });
-        print_events(printer, veil.finish())?;
+        print_events(printer, redactor.finish())?;
         read
     }
 
@@ -106,13 +106,13 @@ impl LogCommand {
         let id = conn.send_request(Method::ControlAttach.name(), &params)?;
         let is_raw = self.view == LogView::Acp || self.format == OutputFormat::Json;
         let mut transcript = TranscriptPrinter::new(output, NoteDestination::Stdout);
-        let mut veil = StreamingRedactor::default();
+        let mut redactor = StreamingRedactor::default();
         loop {
             match conn.next_event(None)? {
                 ConnectionEvent::Frame(frame) if is_response_to(&frame, id) => {
                     warn_if_incomplete(conn, session, &parse_response(&frame)?);
                     if !self.follow {
-                        self.print_redacted(&mut transcript, veil.finish())?;
+                        self.print_redacted(&mut transcript, redactor.finish())?;
                         return transcript.finish();
                     }
                 }
@@ -121,10 +121,10 @@ impl LogCommand {
                     output.print_raw(&format!("{}\n", frame.text()))?;
                 }
                 ConnectionEvent::Frame(frame) => {
-                    self.print_redacted(&mut transcript, veil.push(frame_to_value(&frame)))?;
+                    self.print_redacted(&mut transcript, redactor.push(frame_to_value(&frame)))?;
                 }
                 ConnectionEvent::Closed => {
-                    self.print_redacted(&mut transcript, veil.finish())?;
+                    self.print_redacted(&mut transcript, redactor.finish())?;
                     transcript.finish()?;
                     return Err(CommandError::ConnectionClosed { waited_for: "new events".into() });
                 }

@@ -1,6 +1,6 @@
 //! Open requests to the user of all sessions, as the hub lists them. They can be answered without attaching.
 
-use super::{PermissionOption, PermissionRequest, details, parse_options};
+use super::{PermissionPrompt, PromptedOption, details, parse_options};
 use crate::{
     hub::{
         ConnectionEvent, HubConnection, ResponseWait, WaitLimit, is_response_to, parse_response,
@@ -21,7 +21,7 @@ pub(crate) struct OpenRequest {
     pub(crate) number: u64,
     pub(crate) agent: String,
     pub(crate) since: String,
-    pub(crate) permission: PermissionRequest,
+    pub(crate) permission: PermissionPrompt,
     /// Whether it is a form, which has no options and whose answer is an object.
     pub(crate) is_form: bool,
     raw: Value,
@@ -47,7 +47,7 @@ impl OpenRequest {
             number,
             agent: text("agent"),
             since: text("since"),
-            permission: PermissionRequest {
+            permission: PermissionPrompt {
                 id: number.to_string(),
                 tool,
                 options: parse_options(&raw["options"]),
@@ -105,7 +105,7 @@ impl OpenRequest {
 
     /// One line per option: key, name and id.
     pub(crate) fn option_lines(&self) -> Vec<String> {
-        let line = |it: &PermissionOption| {
+        let line = |it: &PromptedOption| {
             format!("[{}] {}  ({})", it.key, it.display_name(), to_one_line(&it.id, ID_CHARS_MAX))
         };
         self.permission.options.iter().map(line).collect()

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tokio::{net::UnixStream, sync::mpsc::Sender};
 
 /// Connections and lookups of the loop.
-pub(crate) struct Effects {
+pub(crate) struct GatewayEffects {
     conns: BTreeMap<ConnId, ClientHandle>,
     host_conns: BTreeMap<HostConnectionId, ClientHandle>,
     dirty_conns: BTreeSet<ConnId>,
@@ -25,13 +25,13 @@ pub(crate) struct Effects {
     pub(crate) stopped: bool,
 }
 
-impl Effects {
+impl GatewayEffects {
     pub(crate) fn new(
         host_conn_events: Sender<(HostConnectionId, ClientEvent)>,
         locator: SessionLocator,
         audit_log: AuditLog,
-    ) -> Effects {
-        Effects {
+    ) -> GatewayEffects {
+        GatewayEffects {
             conns: BTreeMap::new(),
             host_conns: BTreeMap::new(),
             dirty_conns: BTreeSet::new(),

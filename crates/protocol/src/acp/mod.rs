@@ -6,8 +6,8 @@ mod table;
 mod tests;
 
 pub use row::{
-    Audience, AuditRule, Direction, Durability, GatewayRoute, MethodKind, MethodRow, OperatorRule,
-    Scope, Stability, TenantRule,
+    Audience, AuditRule, Direction, Durability, GatewayRoute, MethodKind, MethodRow,
+    MethodStability, OperatorRule, Scope, TenantRule,
 };
 pub use table::Method;
 

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use jackfield_protocol::{
     Frame, Kind,
-    acp::{Method, Scope, Stability},
+    acp::{Method, MethodStability, Scope},
 };
 use serde_json::{Map, Value, json, value::RawValue};
 use std::borrow::Cow;
@@ -83,7 +83,7 @@ pub(super) fn resolve_session(
 fn needs_session(method: &str) -> bool {
     // Control methods may name their session in the params alone.
     let row = Method::from_name(method).map(Method::row);
-    row.is_some_and(|it| it.scope == Scope::Session && it.stability != Stability::Ours)
+    row.is_some_and(|it| it.scope == Scope::Session && it.stability != MethodStability::Ours)
 }
 
 /// The same call with other params; `None` if the result is not a frame.

@@ -15,7 +15,7 @@ use std::pin::pin;
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-type Sink = SplitSink<WebSocket, Message>;
+type WebSocketSink = SplitSink<WebSocket, Message>;
 
 /// Why a WebSocket has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +82,7 @@ async fn forward_to_hub(
 
 /// Forwards frames of the hub to the client.
 async fn forward_to_client(
-    sink: &mut Sink,
+    sink: &mut WebSocketSink,
     mut hub: FrameReceiver,
     mut refusals: mpsc::Receiver<Frame>,
     activity: &PeerActivity,
@@ -117,7 +117,7 @@ async fn forward_to_client(
 
 /// Sends one frame and those that are already available.
 async fn send_batch(
-    sink: &mut Sink,
+    sink: &mut WebSocketSink,
     line: Bytes,
     hub: &mut FrameReceiver,
     activity: &PeerActivity,
@@ -181,7 +181,11 @@ fn end_of_error(error: &axum::Error) -> WebSocketEnd {
 }
 
 /// Sends a close frame and waits a moment for that of the client.
-async fn close_websocket(sink: &mut Sink, stream: &mut SplitStream<WebSocket>, end: WebSocketEnd) {
+async fn close_websocket(
+    sink: &mut WebSocketSink,
+    stream: &mut SplitStream<WebSocket>,
+    end: WebSocketEnd,
+) {
     let closing = async {
         if let Some(close) = end.close_frame() {
             sink.send(Message::Close(Some(close))).await?;

@@ -11,10 +11,10 @@ use crate::{
         paint,
     },
     report::CommandError,
-    requests::PermissionRequest,
+    requests::PermissionPrompt,
 };
 use jackfield_events::{EventBody, TurnOutcome, UserAsked};
-use jackfield_protocol::{acp::Method, Frame, Kind};
+use jackfield_protocol::{Frame, Kind, acp::Method};
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -33,8 +33,8 @@ pub(super) struct AttachView {
     /// The ids of this client's prompts that have no response yet.
     pending_prompts: BTreeSet<u64>,
     /// Requests that wait for the user; the first one is shown.
-    open_requests: VecDeque<PermissionRequest>,
-    turn: TurnState,
+    open_requests: VecDeque<PermissionPrompt>,
+    turn: AttachedTurn,
     /// Whether the failure of the last turn was printed.
     is_failure_printed: bool,
     /// Stdin is closed: exit when all prompts are answered.
@@ -45,7 +45,7 @@ pub(super) struct AttachView {
 
 /// The state of the running turn, of this client or another one.
 #[derive(PartialEq, Eq)]
-enum TurnState {
+enum AttachedTurn {
     None,
     Running,
     /// This client canceled it.
@@ -89,7 +89,7 @@ impl AttachView {
             view_printer: view_printer.map(|it| (EventDecoder::default(), it)),
             pending_prompts: BTreeSet::new(),
             open_requests: VecDeque::new(),
-            turn: if is_working { TurnState::Running } else { TurnState::None },
+            turn: if is_working { AttachedTurn::Running } else { AttachedTurn::None },
             is_failure_printed: false,
             is_stdin_closed: false,
             is_live: false,
@@ -160,7 +160,7 @@ impl AttachView {
                 if let Some(event) = event {
                     self.on_event(&event.body)?;
                 }
-                if self.turn == TurnState::None {
+                if self.turn == AttachedTurn::None {
                     self.transcript.finish()?;
                 }
             }
@@ -171,11 +171,11 @@ impl AttachView {
     fn on_event(&mut self, body: &EventBody<Value>) -> Result<(), CommandError> {
         match body {
             EventBody::Prompted(_) => {
-                self.turn = TurnState::Running;
+                self.turn = AttachedTurn::Running;
                 self.is_failure_printed = false;
             }
             EventBody::Ended(ended) => {
-                self.turn = TurnState::None;
+                self.turn = AttachedTurn::None;
                 self.is_failure_printed = !matches!(ended.outcome, TurnOutcome::Stopped(_));
                 if self.format == ConversationFormat::Quiet && self.is_live {
                     self.output.print_text(self.transcript.final_message())?;
@@ -188,7 +188,7 @@ impl AttachView {
     }
 
     fn on_request(&mut self, frame: &Frame) -> Result<(), CommandError> {
-        match PermissionRequest::parse(frame, &mut |call| self.transcript.find_tool(call)) {
+        match PermissionPrompt::parse(frame, &mut |call| self.transcript.find_tool(call)) {
             None => self.conn.refuse_request(frame),
             Some(request) => {
                 self.transcript.finish()?;
@@ -252,12 +252,12 @@ impl AttachView {
         }
         let id = self.conn.send_request(Method::SessionPrompt.name(), &params)?;
         self.pending_prompts.insert(id);
-        if kind == PromptKind::Steer && self.turn == TurnState::Running {
-            self.turn = TurnState::Canceled;
+        if kind == PromptKind::Steer && self.turn == AttachedTurn::Running {
+            self.turn = AttachedTurn::Canceled;
             // The hub answers the open requests of a turn that it cancels.
             self.open_requests.clear();
             self.print_note("canceling the running turn");
-        } else if self.turn != TurnState::None {
+        } else if self.turn != AttachedTurn::None {
             self.print_note("queued behind the running turn");
         }
         Ok(())
@@ -270,7 +270,7 @@ impl AttachView {
     }
 
     fn on_interrupt(&mut self) -> Result<NextStep, CommandError> {
-        if self.turn != TurnState::Running {
+        if self.turn != AttachedTurn::Running {
             return Ok(NextStep::Detach);
         }
         self.output.print_alert(&format!(
@@ -282,8 +282,8 @@ impl AttachView {
     }
 
     fn cancel_turn(&mut self) -> Result<(), CommandError> {
-        if self.turn == TurnState::Running {
-            self.turn = TurnState::Canceled;
+        if self.turn == AttachedTurn::Running {
+            self.turn = AttachedTurn::Canceled;
         }
         let params = json!({ "sessionId": self.row.session_id });
         self.conn.send_notification(Method::SessionCancel.name(), &params)

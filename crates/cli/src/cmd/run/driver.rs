@@ -8,10 +8,10 @@ use crate::{
     },
     out::{CommandOutput, ConversationFormat, NoteDestination, TranscriptPrinter, ViewPrinter},
     report::CommandError,
-    requests::{ApprovalRules, PermissionRequest},
+    requests::{ApprovalRules, PermissionPrompt},
 };
 use jackfield_events::{EventBody, ReceivedEvent, RequestServed, ServedOutcome, UserAsked};
-use jackfield_protocol::{acp::Method, Frame, Kind};
+use jackfield_protocol::{Frame, Kind, acp::Method};
 use serde_json::{Value, json};
 use std::{
     collections::VecDeque,
@@ -84,7 +84,7 @@ pub(super) struct TurnDriver<'a> {
     /// Prints the conversation as events or envelopes.
     view_printer: Option<(EventDecoder, ViewPrinter)>,
     /// Requests that wait for the user; the first one is shown.
-    pub(super) open_requests: VecDeque<PermissionRequest>,
+    pub(super) open_requests: VecDeque<PermissionPrompt>,
     pub(super) turn: Option<RunningTurn>,
     /// Whether the warning about an agent that does not ask was printed.
     warned: bool,

@@ -123,7 +123,7 @@ impl ExportSessionCommand {
         row: &SessionRow,
         sink: &mut ExportSink,
     ) -> Result<ExportResult, CommandError> {
-        let (mut veil, mut transcript) =
+        let (mut redactor, mut transcript) =
             (StreamingRedactor::default(), MarkdownTranscript::default());
         sink.write_text(&MarkdownTranscript::render_header(&transcript_header(row)))?;
         let mut result = ExportResult::default();
@@ -136,10 +136,10 @@ impl ExportSessionCommand {
             }
             // An event that is nested too deeply to be parsed is skipped.
             let event = serde_json::from_str(event).unwrap_or_default();
-            let shown = if self.raw { vec![event] } else { veil.push(event) };
+            let shown = if self.raw { vec![event] } else { redactor.push(event) };
             shown.into_iter().try_for_each(|it| sink.write_text(&fold_event(&mut transcript, it)))
         })?;
-        let rest = veil.finish();
+        let rest = redactor.finish();
         rest.into_iter().try_for_each(|it| sink.write_text(&fold_event(&mut transcript, it)))?;
         sink.write_text(&transcript.finish())?;
         Ok(result)

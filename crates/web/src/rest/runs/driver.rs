@@ -3,7 +3,7 @@
 use super::{
     RunId, RunSettings, TrackedRun,
     approval::{ApprovalMode, AutoApprover},
-    idempotency::{KeyedRequest, OpenRequest, RunMaker, find_run_maker},
+    idempotency::{KeyedRequest, OpenRequestGuard, RunMaker, find_run_maker},
     progress::RunProgress,
     session_setup::{ReadySession, SettingChoices, prepare_session},
 };
@@ -91,7 +91,7 @@ pub(super) struct RunResultSender {
     run: watch::Sender<RunAnnouncement>,
     stop: Arc<Notify>,
     /// While this is set, requests with the same key wait for the run.
-    pub(super) open_request: Option<OpenRequest>,
+    pub(super) open_request: Option<OpenRequestGuard>,
 }
 
 impl RunResultSender {

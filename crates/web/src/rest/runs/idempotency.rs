@@ -119,12 +119,12 @@ pub(super) struct OpenRequests(Arc<Mutex<BTreeMap<String, (String, PendingRun)>>
 
 /// Removes a request from [`OpenRequests`] when dropped.
 #[derive(Debug)]
-pub(super) struct OpenRequest {
+pub(super) struct OpenRequestGuard {
     requests: OpenRequests,
     key: String,
 }
 
-impl Drop for OpenRequest {
+impl Drop for OpenRequestGuard {
     fn drop(&mut self) {
         self.requests.lock().remove(&self.key);
     }
@@ -154,7 +154,7 @@ impl OpenRequests {
         let pending = sender.pending_run().into_repeat();
         open.insert(request.key.clone(), (request.fingerprint.clone(), pending));
         sender.open_request =
-            Some(OpenRequest { requests: self.clone(), key: request.key.clone() });
+            Some(OpenRequestGuard { requests: self.clone(), key: request.key.clone() });
         Ok(sender)
     }
 }
