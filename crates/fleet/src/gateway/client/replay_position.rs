@@ -3,9 +3,7 @@
 //! Hubs put the sequence number of the event into each frame. One event may have several frames, so
 //! the position is the last sequence number and the number of its frames that were delivered.
 
-use jackfield_protocol::acp::Method;
-use jackfield_protocol::{Frame, is_planted};
-use serde::Deserialize;
+use jackfield_protocol::is_planted;
 
 /// Greater than every sequence number: an attach after it delivers new events only.
 const SEQ_MAX: u64 = (1 << 53) - 1;
@@ -91,32 +89,6 @@ impl ReplayPosition {
             Some(seq) => seq.saturating_sub(1),
         })
     }
-}
-
-/// The sequence number of the event that a frame of a hub belongs to.
-pub(super) fn event_seq(frame: &Frame) -> Option<u64> {
-    #[derive(Deserialize)]
-    struct EventSeq {
-        seq: u64,
-    }
-    let parse_seq = |json: &str| serde_json::from_str::<EventSeq>(json).ok().map(|it| it.seq);
-    match frame.known_method() {
-        Some(
-            Method::ControlTurn
-            | Method::ControlAsk
-            | Method::ControlSession
-            | Method::ControlEvent,
-        ) => parse_seq(frame.params()?),
-        _ => parse_seq(&super::key::jackfield_meta(frame)?),
-    }
-}
-
-/// The end of the log in a response of a hub: `_meta.jackfield.seq` of a response that opens a
-/// session, or `head` of an attach.
-pub(super) fn log_head(answer: &Frame) -> Option<u64> {
-    let result: serde_json::Value = serde_json::from_str(answer.result()?).ok()?;
-    let head = result.pointer("/_meta/jackfield/seq").or_else(|| result.get("head"));
-    head.and_then(serde_json::Value::as_u64)
 }
 
 #[cfg(test)]

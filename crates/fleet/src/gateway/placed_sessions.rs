@@ -5,9 +5,13 @@
 //! gateway. If the number never grows, because another session ended meanwhile, the session is dropped from this
 //! list [`REPORTED_AFTER_MS`] after its answer.
 
-use super::{Host, HostId};
+use super::{
+    config::{Host, HostId},
+    frame_fields::session_of,
+};
 use jackfield_events::TenantName;
 use jackfield_hub::{ConnId, SessionId, Time};
+use jackfield_protocol::{Frame, acp::Method};
 use std::collections::BTreeMap;
 
 /// Hosts report changes within a second: this is several reports later.
@@ -28,8 +32,10 @@ struct PlacedSession {
     /// The id of the request that opens the session.
     request: Box<str>,
     session: Option<SessionId>,
+    /// The request has no response yet.
+    is_pending: bool,
     /// When the request was answered, or first seen to be gone.
-    release_id: Option<Time>,
+    answered_at: Option<Time>,
 }
 
 impl PlacedSession {
@@ -39,37 +45,78 @@ impl PlacedSession {
 }
 
 impl PlacedSessions {
-    pub(super) fn add(
+    pub(super) fn add_session(
         &mut self,
         host: HostId,
         tenant: Option<TenantName>,
         (conn, request): (ConnId, &str),
     ) {
-        let (request, session, release_id) = (request.into(), None, None);
-        self.sessions.push(PlacedSession { host, tenant, conn, request, session, release_id });
+        self.sessions.push(PlacedSession {
+            host,
+            tenant,
+            conn,
+            request: request.into(),
+            session: None,
+            is_pending: true,
+            answered_at: None,
+        });
+    }
+
+    /// Applies a response that opened or closed a session.
+    pub(super) fn apply_response(
+        &mut self,
+        conn: ConnId,
+        request: &Frame,
+        answer: &Frame,
+        now: Time,
+    ) {
+        let Some(id) = request.id() else { return };
+        match (request.known_method(), answer.result().and(session_of(answer))) {
+            (Some(Method::SessionNew | Method::ControlImport), Some(opened)) => {
+                self.set_opened((conn, id), opened, now);
+            }
+            (Some(Method::SessionNew | Method::ControlImport), None) => {
+                self.remove_request(conn, id);
+            }
+            (Some(Method::SessionClose | Method::SessionDelete), _)
+                if answer.result().is_some() =>
+            {
+                session_of(request).inspect(|it| self.remove_session(it));
+            }
+            _ => {}
+        }
+    }
+
+    /// A request that opens a session was answered.
+    pub(super) fn end_request(&mut self, conn: ConnId, request: &str) {
+        for it in self.sessions.iter_mut().filter(|it| it.is_of(conn, request)) {
+            it.is_pending = false;
+        }
+    }
+
+    /// The client has disconnected, so none of its requests is pending.
+    pub(super) fn end_requests_of(&mut self, conn: ConnId) {
+        for it in self.sessions.iter_mut().filter(|it| it.conn == conn) {
+            it.is_pending = false;
+        }
     }
 
     /// The host has opened the session.
-    pub(super) fn set_opened(
-        &mut self,
-        (conn, request): (ConnId, &str),
-        session: SessionId,
-        now: Time,
-    ) {
+    fn set_opened(&mut self, (conn, request): (ConnId, &str), session: SessionId, now: Time) {
         if let Some(it) = self.sessions.iter_mut().rfind(|it| it.is_of(conn, request)) {
-            (it.session, it.release_id) = (Some(session), Some(now));
+            (it.session, it.answered_at) = (Some(session), Some(now));
         }
     }
 
     /// Removes a session that its host did not open.
-    pub(super) fn remove(&mut self, conn: ConnId, request: &str) {
+    pub(super) fn remove_request(&mut self, conn: ConnId, request: &str) {
         if let Some(at) = self.sessions.iter().rposition(|it| it.is_of(conn, request)) {
             self.sessions.remove(at);
         }
     }
 
     /// Removes a session that was closed.
-    pub(super) fn remove_session(&mut self, session: &SessionId) {
+    fn remove_session(&mut self, session: &SessionId) {
         self.sessions.retain(|it| it.session.as_ref() != Some(session));
     }
 
@@ -82,7 +129,7 @@ impl PlacedSessions {
     }
 
     /// Removes the sessions that new reports count, and those of hosts that are gone or were started again.
-    pub(super) fn update(
+    pub(super) fn apply_report(
         &mut self,
         before: &BTreeMap<HostId, Host>,
         after: &BTreeMap<HostId, Host>,
@@ -114,12 +161,12 @@ impl PlacedSessions {
     }
 
     /// Removes the sessions whose answers are so old that every report since counts them.
-    pub(super) fn remove_old(&mut self, now: Time, is_open: impl Fn(ConnId, &str) -> bool) {
+    pub(super) fn remove_old(&mut self, now: Time) {
         self.sessions.retain_mut(|it| {
-            if it.release_id.is_none() && !is_open(it.conn, &it.request) {
-                it.release_id = Some(now);
+            if it.answered_at.is_none() && !it.is_pending {
+                it.answered_at = Some(now);
             }
-            it.release_id.is_none_or(|release_id| now < release_id.plus(REPORTED_AFTER_MS))
+            it.answered_at.is_none_or(|at| now < at.plus(REPORTED_AFTER_MS))
         });
     }
 }
