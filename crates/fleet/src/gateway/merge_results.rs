@@ -50,7 +50,7 @@ pub(super) fn list_result(page: &SessionPage) -> Value {
 }
 
 /// The rows of every host, and the sessions of the fleet that are on none of them.
-pub(super) fn sessions_result(hosts: HostResponses, page: SessionPage) -> Value {
+pub(super) fn sessions_result(hosts: HostResponses, page: &SessionPage) -> Value {
     let mut missing = hosts.missing;
     let mut rows = take_rows(hosts.responses, "sessions", &mut missing);
     let named: BTreeSet<SessionId> =

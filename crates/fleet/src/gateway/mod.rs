@@ -56,6 +56,7 @@ use jackfield_hub::{ConnId, SessionId, Time};
 use jackfield_protocol::Fault;
 use owner_searches::SearchResult;
 use parts::GatewayParts;
+use pending_merges::PendingMerge;
 
 #[derive(Debug)]
 pub struct Gateway {
@@ -269,7 +270,9 @@ impl Gateway {
                     self.with_client(conn, ClientConnection::expire_unplaced);
                 }
                 GatewayTimer::Merge(token) => {
-                    self.with_merge(token, |it, parts| it.expire_merge(parts, token));
+                    self.with_merge(token, |it, parts| {
+                        it.update_merge(parts, token, PendingMerge::stop_waiting);
+                    });
                 }
             }
         }

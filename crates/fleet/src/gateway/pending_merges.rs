@@ -143,7 +143,7 @@ impl PendingMerge {
         let page = self.page.unwrap_or_else(|| Ok(SessionPage::default()));
         let result = match self.kind {
             MergedRequest::List => page.map(|it| list_result(&it)),
-            MergedRequest::Sessions => Ok(sessions_result(self.hosts, page.unwrap_or_default())),
+            MergedRequest::Sessions => Ok(sessions_result(self.hosts, &page.unwrap_or_default())),
             MergedRequest::Asks => Ok(asks_result(self.hosts)),
             MergedRequest::FindKey => key_result(self.hosts),
             MergedRequest::Status => Ok(status_result(self.hosts, clients)),

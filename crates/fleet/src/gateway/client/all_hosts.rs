@@ -4,7 +4,6 @@ use super::{ClientConnection, RequestTarget, host_connection::SentRequest};
 use crate::gateway::{
     context::GatewayTimer,
     frame_fields::parse_params,
-    host_connection_id::HostConnectionId,
     input::SessionPage,
     output::GatewayOutput,
     parts::GatewayParts,
@@ -44,28 +43,15 @@ impl ClientConnection {
         self.complete_merge(parts, token);
     }
 
-    pub(super) fn on_merge_response(
+    /// Changes a pending merge, and answers its request if nothing is missing then.
+    pub(in crate::gateway) fn update_merge(
         &mut self,
         parts: &mut GatewayParts,
         token: u64,
-        host_conn: HostConnectionId,
-        answer: &Frame,
+        change: impl FnOnce(&mut PendingMerge),
     ) {
         if let Some(merge) = parts.merges.get_mut(token) {
-            merge.on_response(host_conn, answer);
-            self.complete_merge(parts, token);
-        }
-    }
-
-    /// The connection to a host that has not answered is lost.
-    pub(super) fn on_merge_host_lost(
-        &mut self,
-        parts: &mut GatewayParts,
-        token: u64,
-        host_conn: HostConnectionId,
-    ) {
-        if let Some(merge) = parts.merges.get_mut(token) {
-            merge.on_host_lost(host_conn);
+            change(merge);
             self.complete_merge(parts, token);
         }
     }
@@ -77,18 +63,8 @@ impl ClientConnection {
         token: u64,
         page: Result<SessionPage, Fault>,
     ) {
-        if let Some(merge) = parts.merges.get_mut(token) {
-            merge.set_page(page.map(|it| self.tenant.visible_sessions(it)));
-            self.complete_merge(parts, token);
-        }
-    }
-
-    /// The time for hosts to answer is over.
-    pub(in crate::gateway) fn expire_merge(&mut self, parts: &mut GatewayParts, token: u64) {
-        if let Some(merge) = parts.merges.get_mut(token) {
-            merge.stop_waiting();
-            self.complete_merge(parts, token);
-        }
+        let page = page.map(|it| self.tenant.visible_sessions(it));
+        self.update_merge(parts, token, |it| it.set_page(page));
     }
 
     /// Answers the request if nothing is missing.

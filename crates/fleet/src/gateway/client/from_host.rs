@@ -77,7 +77,7 @@ impl ClientConnection {
                 self.on_reattached(parts, host_conn, &session, frame);
             }
             Some(SentRequest::Merge(token)) => {
-                self.on_merge_response(parts, token, host_conn, frame);
+                self.update_merge(parts, token, |it| it.on_response(host_conn, frame));
             }
             // A response to a request that was sent again after a lost connection.
             None => parts.cx.count_stray(),
@@ -243,7 +243,9 @@ impl ClientConnection {
         for request in it.into_sent_requests() {
             match request {
                 SentRequest::Client(id) => self.retry_elsewhere(parts, &id, &lost),
-                SentRequest::Merge(token) => self.on_merge_host_lost(parts, token, host_conn),
+                SentRequest::Merge(token) => {
+                    self.update_merge(parts, token, |it| it.on_host_lost(host_conn));
+                }
                 SentRequest::Handshake(_) | SentRequest::Attach(_) => {}
             }
         }

@@ -1,7 +1,7 @@
 //! Sessions whose host is away and that no other host may own. The gateway reads their logs from
 //! the journal for observers, and soon refuses requests that manage them.
 
-use super::{ClientConnection, session::WaitingMessage};
+use super::{ClientConnection, pending_requests::PendingRequest, session::WaitingMessage};
 use crate::gateway::{frame_fields::AttachOptions, log_readings::LogReading, parts::GatewayParts};
 use jackfield_events::SessionEvent;
 use jackfield_hub::SessionId;
@@ -27,7 +27,7 @@ impl ClientConnection {
         let (mut readings, mut refused) = (Vec::new(), Vec::new());
         for (since, message) in it.take_waiting() {
             let frame = match &message {
-                WaitingMessage::Request(id) => self.requests.get(id).map(|it| it.frame()),
+                WaitingMessage::Request(id) => self.requests.get(id).map(PendingRequest::frame),
                 WaitingMessage::Notification(_) => None,
             };
             let is_expired = since.plus(UNHOSTED_WAIT_MS) <= parts.cx.now();
