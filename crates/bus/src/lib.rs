@@ -19,7 +19,9 @@ mod metrics;
 mod observe;
 pub mod routing;
 mod serve;
+mod serve_error;
 
 pub use config::{ConfigError, ConfigProblem, ConfigSource, LoadedConfig};
 pub use listener::BusTransport;
-pub use serve::{BusOptions, BusReady, ServeError, serve};
+pub use serve::{BusOptions, BusReady, serve};
+pub use serve_error::ServeError;

@@ -1,6 +1,6 @@
 //! Accepts clients on stdio, a Unix socket or TCP, with or without TLS.
 
-use crate::serve::ServeError;
+use crate::serve_error::ServeError;
 use jackfield_protocol::chain;
 use jackfield_transport::TlsCertificate;
 use jackfield_transport::{

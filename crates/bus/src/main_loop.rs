@@ -2,9 +2,9 @@
 
 use crate::clock::MonotonicClock;
 use crate::config::{ConfigSource, LoadedConfig};
-use crate::effects::Effects;
+use crate::effects::BusEffects;
 use crate::listener::AcceptedClient;
-use crate::metrics::{MetricsSnapshot, SnapshotRequest};
+use crate::metrics::SnapshotRequest;
 use crate::routing::{Bus, BusInput, WorkerId};
 use jackfield_agents::{AgentEvent, StdoutNoise, StopUrgency};
 use jackfield_hub::{ConnId, Exit, Patience, Time};
@@ -40,21 +40,22 @@ pub(crate) enum BusSignal {
 }
 
 pub(crate) struct MainLoop {
-    pub(crate) bus: Bus,
-    pub(crate) clock: MonotonicClock,
-    pub(crate) effects: Effects,
-    pub(crate) source: ConfigSource,
-    pub(crate) client_events: Sender<(ConnId, ClientEvent)>,
+    bus: Bus,
+    clock: MonotonicClock,
+    effects: BusEffects,
+    source: ConfigSource,
+    client_events: Sender<(ConnId, ClientEvent)>,
     /// The bus stops with its only client.
-    pub(crate) is_stdio: bool,
-    pub(crate) next_conn: u64,
+    is_stdio: bool,
+    next_conn: u64,
     /// Unauthenticated clients that have not sent a valid frame yet.
-    pub(crate) unauthenticated: BTreeSet<ConnId>,
+    unauthenticated: BTreeSet<ConnId>,
     /// A stop was requested.
-    pub(crate) stopping: bool,
-    pub(crate) patience: Patience,
+    stopping: bool,
+    /// How long to poll before sleeping.
+    idle_polling: Patience,
     /// The time of this iteration.
-    pub(crate) now: Time,
+    now: Time,
 }
 
 /// Why the loop woke up.
@@ -68,10 +69,33 @@ enum LoopEvent {
 }
 
 impl MainLoop {
+    pub(crate) fn new(
+        bus: Bus,
+        clock: MonotonicClock,
+        effects: BusEffects,
+        source: ConfigSource,
+        client_events: Sender<(ConnId, ClientEvent)>,
+        is_stdio: bool,
+    ) -> MainLoop {
+        MainLoop {
+            bus,
+            clock,
+            effects,
+            source,
+            client_events,
+            is_stdio,
+            next_conn: 0,
+            unauthenticated: BTreeSet::new(),
+            stopping: false,
+            idle_polling: Patience::default(),
+            now: clock.now(),
+        }
+    }
+
     /// Runs until the bus has stopped and every process has ended.
     pub(crate) async fn run(mut self, mut receivers: LoopReceivers) {
         self.flush_all();
-        while !self.is_stopped() {
+        while !self.effects.is_stopped() {
             let event = self.next_event(&mut receivers).await;
             self.now = self.clock.now();
             let mut frames = self.handle_event(event);
@@ -101,11 +125,6 @@ impl MainLoop {
         }
     }
 
-    /// All requests are answered, and no process is left.
-    fn is_stopped(&self) -> bool {
-        self.effects.stopped && self.effects.workers.is_empty()
-    }
-
     /// Polls for a short while if that was useful lately, then sleeps.
     async fn next_event(&mut self, receivers: &mut LoopReceivers) -> LoopEvent {
         let (clock, started) = (self.clock, self.clock.elapsed());
@@ -113,17 +132,17 @@ impl MainLoop {
         let mut side = ReceiveSide::Workers;
         loop {
             if let Some(event) = try_next_event(receivers, &mut side) {
-                self.patience.learn(waited());
+                self.idle_polling.learn(waited());
                 return event;
             }
-            if !self.patience.lasts(waited()) {
+            if !self.idle_polling.lasts(waited()) {
                 break;
             }
             // Lets the other tasks run and polls the system without waiting.
             tokio::task::yield_now().await;
         }
         let event = self.wait_for_event(receivers).await;
-        self.patience.learn(waited());
+        self.idle_polling.learn(waited());
         event
     }
 
@@ -178,7 +197,7 @@ impl MainLoop {
             LoopEvent::Client(conn, event) => self.on_client(conn, event),
             LoopEvent::Accepted(client) => self.on_accepted(client),
             LoopEvent::Snapshot(request) => {
-                let snapshot = MetricsSnapshot::new(self.bus.gauges(), &self.effects);
+                let snapshot = self.effects.create_snapshot(self.bus.gauges());
                 // The requester may be gone.
                 let _ignored = request.send(snapshot);
             }
@@ -192,9 +211,7 @@ impl MainLoop {
     fn on_worker(&mut self, worker: WorkerId, event: AgentEvent) {
         match event {
             AgentEvent::Started { pid } => {
-                if let Some(it) = self.effects.workers.get_mut(&worker) {
-                    it.pid = Some(pid);
-                }
+                self.effects.set_worker_pid(worker, pid);
                 self.feed(BusInput::WorkerStarted { worker, pid });
             }
             AgentEvent::Noise(noise) => self.on_noise(worker, &noise),
@@ -213,7 +230,7 @@ impl MainLoop {
                 if !survivors.is_empty() {
                     tracing::error!(%worker, ?survivors, "failed to end processes of worker");
                 }
-                self.effects.workers.remove(&worker);
+                self.effects.remove_worker(worker);
             }
         }
     }
@@ -223,7 +240,7 @@ impl MainLoop {
     fn on_noise(&mut self, worker: WorkerId, noise: &StdoutNoise) {
         tracing::warn!(%worker, lines = noise.lines, first = noise.first, "worker wrote lines that are not messages");
         if 0 < noise.too_long {
-            let limit = self.effects.spawn_context.frame_bytes_max;
+            let limit = self.effects.frame_bytes_max();
             tracing::error!(%worker, limit, "line of worker exceeds `max_input_buffer`; stopping the worker");
             self.effects.with_worker(worker, |it| it.stop(StopUrgency::Now));
         }
@@ -265,7 +282,7 @@ impl MainLoop {
         self.next_conn += 1;
         let conn = ConnId(self.next_conn);
         let events = self.client_events.clone();
-        let frame_bytes_max = self.effects.spawn_context.frame_bytes_max;
+        let frame_bytes_max = self.effects.frame_bytes_max();
         let handle = jackfield_transport::open_connection(stream, conn, events, frame_bytes_max);
         self.effects.add_conn(conn, handle);
         if is_unauthenticated {
@@ -286,8 +303,7 @@ impl MainLoop {
                 for warning in &warnings {
                     tracing::warn!(config = self.source.name(), "{warning}");
                 }
-                // Applies to new connections.
-                self.effects.spawn_context.frame_bytes_max = frame_bytes_max;
+                self.effects.set_frame_bytes_max(frame_bytes_max);
                 self.feed(BusInput::Reload { config });
             }
             Err(error) => {
@@ -312,11 +328,11 @@ impl MainLoop {
             self.effects.carry_out(output);
         }
         loop {
-            while let Some(input) = self.effects.inputs.pop_front() {
+            while let Some(input) = self.effects.pop_input() {
                 self.feed(input);
             }
             self.effects.flush();
-            if self.effects.inputs.is_empty() {
+            if !self.effects.has_inputs() {
                 break;
             }
         }
