@@ -7,7 +7,7 @@ use super::{
     methods,
     output::BusNote,
     parts::BusParts,
-    tables::{CallKind, CallPeer, PendingCall},
+    tables::{CallKind, CallPeer, PendingCall, SessionRoute},
     worker::MessageRecipients,
 };
 use jackfield_hub::{ConnId, Exit};
@@ -96,7 +96,7 @@ impl Bus {
             sessions.remove_session(scope, id);
         }
         let Some(id) = frame.session_id() else { return Ok(()) };
-        let other = sessions.find_route(scope, &id).map(|it| it.worker());
+        let other = sessions.find_route(scope, &id).map(SessionRoute::worker);
         if other.is_some_and(|it| it != worker && workers.is_alive(it)) {
             let why = format!(
                 "the worker chose the session id `{id}`, which another worker uses: give \

@@ -198,7 +198,8 @@ impl PoolState {
             return Fault::NoWorker { why };
         }
         let stopped = || self.slots.iter().filter_map(|it| it.stopped.as_ref());
-        let last = stopped().last().map_or("its workers are stopping", |it| it.status.as_str());
+        let last =
+            stopped().next_back().map_or("its workers are stopping", |it| it.status.as_str());
         let when = match stopped().filter_map(|it| it.until).min() {
             Some(start) => format!("the next one starts in {} ms", start.since(cx.now())),
             None => "none is restarted: see `restart` of the pool".to_owned(),

@@ -8,7 +8,7 @@ mod sessions;
 
 pub(super) use bindings::ConnectionBindings;
 pub(super) use pending_calls::{CallKind, CallPeer, PendingCall, PendingCalls};
-pub(super) use sessions::SessionRoutes;
+pub(super) use sessions::{SessionRoute, SessionRoutes};
 
 use super::ids::{PoolId, SessionScope, WorkerId};
 use jackfield_hub::ConnId;

@@ -152,3 +152,58 @@ impl PendingCalls {
         self.sent.range(first..).take_while(move |((it, ..), _)| *it == caller)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLIENT: CallPeer = CallPeer::Client(ConnId(1));
+    const WORKER: CallPeer = CallPeer::Worker(WorkerId(1));
+
+    fn call(caller: CallPeer, id: &str) -> PendingCall {
+        PendingCall { caller, id: id.into(), kind: CallKind::Plain }
+    }
+
+    #[test]
+    fn request_that_is_taken_is_pending_at_no_peer() {
+        let mut calls = PendingCalls::default();
+        let bus_id = calls.add_call(WORKER, call(CLIENT, "7"));
+        assert_eq!(calls.find_sent(CLIENT, "7"), Some((WORKER, bus_id)));
+        assert!(calls.take_received(CLIENT, bus_id).is_none(), "only its recipient can answer it");
+        assert_eq!(*calls.take_received(WORKER, bus_id).unwrap().id, *"7");
+        assert!(!calls.has_sent(CLIENT) && calls.take_received(WORKER, bus_id).is_none());
+        assert_eq!((calls.pending_count(), calls.received_by(WORKER).count()), (0, 0));
+    }
+
+    #[test]
+    fn sender_may_use_an_id_twice() {
+        let mut calls = PendingCalls::default();
+        let first = calls.add_call(WORKER, call(CLIENT, "7"));
+        let second = calls.add_call(WORKER, call(CLIENT, "7"));
+        assert_eq!(calls.find_sent(CLIENT, "7"), Some((WORKER, second)));
+        calls.take_received(WORKER, second);
+        assert_eq!(calls.find_sent(CLIENT, "7"), Some((WORKER, first)));
+    }
+
+    #[test]
+    fn requests_of_one_peer_are_taken_one_after_the_other() {
+        let mut calls = PendingCalls::default();
+        let other = CallPeer::Client(ConnId(2));
+        for caller in [CLIENT, other, CLIENT] {
+            calls.add_call(WORKER, call(caller, "1"));
+        }
+        for _ in 0..2 {
+            assert!(calls.take_next_sent(CLIENT).is_some_and(|(callee, ..)| callee == WORKER));
+        }
+        assert!(calls.take_next_sent(CLIENT).is_none());
+        assert!(calls.take_next_received(WORKER).is_some_and(|it| it.caller == other));
+    }
+
+    #[test]
+    fn health_checks_are_not_counted() {
+        let mut calls = PendingCalls::default();
+        let bus_id = calls.add_call(WORKER, call(CallPeer::Bus, "null"));
+        assert_eq!((calls.pending_count(), calls.received_by(WORKER).count()), (0, 1));
+        assert!(calls.take_received(WORKER, bus_id).is_some());
+    }
+}

@@ -115,12 +115,11 @@ impl SessionRoutes {
         conn: ConnId,
     ) {
         let table = self.tables.entry(scope).or_default();
-        let route = match table.get_mut(id) {
-            Some(route) => route,
-            None => {
-                self.count += 1;
-                table.entry(id.into()).or_insert(SessionRoute { worker, clients: Vec::new() })
-            }
+        let route = if let Some(route) = table.get_mut(id) {
+            route
+        } else {
+            self.count += 1;
+            table.entry(id.into()).or_insert(SessionRoute { worker, clients: Vec::new() })
         };
         let (previous, was_in_use) = (route.worker, !route.clients.is_empty());
         route.worker = worker;
@@ -205,5 +204,62 @@ impl SessionRoutes {
                 keys.remove(key);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::super::ids::PoolId, *};
+
+    const POOL: SessionScope = SessionScope::Pool(PoolId(1));
+    const W1: WorkerId = WorkerId(1);
+    const W2: WorkerId = WorkerId(2);
+    const A: ConnId = ConnId(1);
+    const B: ConnId = ConnId(2);
+
+    #[test]
+    fn moved_session_is_counted_at_its_new_worker() {
+        let mut sessions = SessionRoutes::default();
+        sessions.assign(POOL, "s", W1, A);
+        sessions.assign(POOL, "s", W2, B);
+        assert_eq!((sessions.in_use_count(W1), sessions.in_use_count(W2)), (0, 1));
+        assert_eq!(sessions.find_route(POOL, "s").unwrap().clients(), [A, B]);
+        assert_eq!(sessions.exclusive_count(W2, A), 0);
+    }
+
+    #[test]
+    fn session_is_idle_when_its_last_client_is_gone() {
+        let mut sessions = SessionRoutes::default();
+        sessions.assign(POOL, "s", W1, A);
+        sessions.assign(POOL, "s", W1, B);
+        for (conn, idle_at) in [(A, None), (B, Some(W1))] {
+            let keys = sessions.take_of_client(conn);
+            assert_eq!(
+                keys.into_iter().map(|it| sessions.release(conn, it)).collect::<Vec<_>>(),
+                [idle_at]
+            );
+        }
+        assert_eq!((sessions.session_count(), sessions.in_use_count(W1)), (1, 0));
+        // It makes room for another one.
+        assert!(sessions.reserve(POOL, [Some("t"), None], 1).is_ok());
+        assert_eq!(sessions.session_count(), 0);
+    }
+
+    #[test]
+    fn sessions_in_use_do_not_make_room() {
+        let mut sessions = SessionRoutes::default();
+        sessions.assign(POOL, "s", W1, A);
+        assert!(sessions.reserve(POOL, [Some("t"), None], 1).is_err());
+        assert!(sessions.reserve(POOL, [Some("s"), None], 1).is_ok());
+    }
+
+    #[test]
+    fn removed_table_is_forgotten_for_all_clients() {
+        let mut sessions = SessionRoutes::default();
+        sessions.assign(SessionScope::Worker(W1), "s", W1, A);
+        sessions.assign(POOL, "s", W2, A);
+        sessions.remove_worker(W1);
+        assert_eq!((sessions.session_count(), sessions.in_use_count(W1)), (1, 0));
+        assert_eq!(sessions.take_of_client(A).len(), 1);
     }
 }

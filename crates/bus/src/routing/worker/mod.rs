@@ -1,5 +1,6 @@
 //! Workers: their state, their unwritten bytes, and the updates they send too early.
 
+mod deferred_updates;
 mod recipients;
 
 pub(super) use recipients::MessageRecipients;
@@ -12,10 +13,10 @@ use super::{
     tables::{CallKind, CallPeer, PendingCall, RoutingTables},
 };
 use bytes::Bytes;
+use deferred_updates::DeferredUpdates;
 use jackfield_hub::{
     ConnId, Time,
     budget::{ByteCharge, ByteOwner},
-    limits,
 };
 use jackfield_protocol::{Fault, Frame, is_planted};
 use std::{
@@ -41,8 +42,7 @@ pub(super) struct Worker {
     /// Sessions that are being opened.
     opening: usize,
     /// Updates for sessions that the worker has not named yet, in order.
-    deferred_updates: VecDeque<DeferredUpdate>,
-    unnamed_updates: ByteOwner,
+    deferred_updates: DeferredUpdates,
     /// Bytes that are not yet written to it, and the clients that sent them.
     backlog: ByteCharge,
     unwritten: VecDeque<(Option<ConnId>, usize)>,
@@ -56,14 +56,6 @@ pub(super) struct Worker {
     last_frame_at: Time,
     /// Number of messages that could not be delivered.
     undelivered: u64,
-}
-
-/// An update for a session that the worker has not named yet.
-#[derive(Debug)]
-struct DeferredUpdate {
-    session: Arc<str>,
-    text: Bytes,
-    _charge: ByteCharge,
 }
 
 impl Workers {
@@ -169,8 +161,7 @@ impl Worker {
             },
             slot: Some(slot),
             opening: 0,
-            deferred_updates: VecDeque::new(),
-            unnamed_updates: ByteOwner::default(),
+            deferred_updates: DeferredUpdates::default(),
             backlog: cx.backlogs().charge_unchecked(&ByteOwner::default(), 0),
             unwritten: VecDeque::new(),
             held_by: 0,
@@ -334,36 +325,21 @@ impl Worker {
 
     /// The worker sends an update for a session before it has answered the request that opens it.
     pub(super) fn defer_update(&mut self, cx: &mut BusContext, session: Arc<str>, frame: &Frame) {
-        let text = frame.bytes().clone();
-        match cx.unnamed_updates().charge(&self.unnamed_updates, text.len()) {
-            Ok(charge) if self.deferred_updates.len() < limits::EARLY_MAX => {
-                let update = DeferredUpdate { session, text, _charge: charge };
-                self.deferred_updates.push_back(update);
-            }
-            _ => {
-                let why = "too many updates before its session was named";
-                self.report_undelivered(cx, frame, why);
-            }
+        if !self.deferred_updates.add(cx, session, frame.bytes().clone()) {
+            let why = "too many updates before its session was named";
+            self.report_undelivered(cx, frame, why);
         }
     }
 
     /// Takes the deferred updates of a session that has a name now.
     pub(super) fn take_deferred_updates(&mut self, session: &str) -> Vec<Bytes> {
-        if self.deferred_updates.is_empty() {
-            return Vec::new();
-        }
-        let updates = std::mem::take(&mut self.deferred_updates);
-        let (named, unnamed): (VecDeque<_>, _) =
-            updates.into_iter().partition(|it| *it.session == *session);
-        self.deferred_updates = unnamed;
-        named.into_iter().map(|it| it.text).collect()
+        self.deferred_updates.take_session(session)
     }
 
     /// If no session is being opened any more, the deferred updates belong to no known session.
     pub(super) fn drop_deferred_updates(&mut self, cx: &mut BusContext) {
         if self.opening == 0 {
-            cx.count_undelivered(self.deferred_updates.len());
-            self.deferred_updates.clear();
+            cx.count_undelivered(self.deferred_updates.clear());
         }
     }
 
