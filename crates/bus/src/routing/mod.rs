@@ -105,7 +105,7 @@ impl Bus {
             }
             BusInput::Reload { config } => {
                 cx.set_limits(config.limits);
-                pools.reload(cx, workers, tables, config.pools);
+                pools.reload_pools(cx, workers, tables, config.pools);
             }
             BusInput::Tick => self.on_tick(),
             BusInput::Stop => self.on_stop(),

@@ -104,8 +104,8 @@ impl Bus {
             );
             return Err(Fault::Internal { why });
         }
-        sessions.reserve(scope, [Some(&id), None], cx.limits().sessions_max)?;
-        sessions.assign(scope, &id, worker, conn);
+        sessions.reserve_sessions(scope, [Some(&id), None], cx.limits().sessions_max)?;
+        sessions.assign_session(scope, &id, worker, conn);
         if !is_planted("bus-drops-early-updates") {
             self.send_deferred_updates(worker, &id);
         }
@@ -131,7 +131,7 @@ impl Bus {
     fn forward_notification(&mut self, worker: WorkerId, frame: &Frame) {
         let BusParts { cx, workers, tables, .. } = &mut self.parts;
         let Some(it) = workers.get_mut(worker) else { return };
-        let conns = match it.recipients(tables, frame) {
+        let conns = match it.find_recipients(tables, frame) {
             MessageRecipients::One(conn) => {
                 let text = frame.bytes().clone();
                 return self.clients.send_from_worker(&mut self.parts, conn, worker, text);
@@ -173,7 +173,7 @@ impl Bus {
             Some(PendingCall { caller: CallPeer::Client(conn), id, .. }) => {
                 (*conn, Some(Arc::clone(id)))
             }
-            _ => (last_recipient(it.recipients(tables, frame))?, None),
+            _ => (last_recipient(it.find_recipients(tables, frame))?, None),
         };
         if !self.clients.get(conn).is_some_and(Client::can_answer) {
             return Err("its client disconnected");
@@ -204,7 +204,7 @@ impl Bus {
 
     /// Answers all requests to the worker at once.
     pub(super) fn on_worker_gone(&mut self, worker: WorkerId, exit: &Exit, clean: bool) {
-        let Some(mut ended) = self.parts.workers.remove(worker) else { return };
+        let Some(mut ended) = self.parts.workers.remove_worker(worker) else { return };
         self.parts.tables.remove_worker(worker);
         let pool = Arc::clone(ended.pool_name());
         let pending = self.fail_requests_to(worker, &pool, exit);

@@ -39,7 +39,7 @@ impl Client {
             let what = format!("{pending} requests are pending, which is the limit");
             return Err(Fault::Overloaded { what });
         }
-        let worker = pools.route(cx, workers, tables, self.conn, frame)?;
+        let worker = pools.route_message(cx, workers, tables, self.conn, frame)?;
         worker.check_backlog(cx)?;
         let kind = call_kind(frame);
         worker.on_call_added(&kind);
@@ -68,7 +68,7 @@ impl Client {
 
     fn relay_notification(&mut self, parts: &mut BusParts, frame: &Frame) {
         let BusParts { cx, workers, pools, tables } = parts;
-        let worker = pools.route(cx, workers, tables, self.conn, frame);
+        let worker = pools.route_message(cx, workers, tables, self.conn, frame);
         match worker.and_then(|it| it.check_backlog(cx).map(|()| it)) {
             Ok(worker) => self.send_to_worker(cx, worker, frame.bytes().clone()),
             Err(fault) => self.report_unrouted(cx, frame, &fault),
@@ -87,7 +87,7 @@ impl Client {
     }
 
     fn send_to_worker(&mut self, cx: &mut BusContext, worker: &mut Worker, text: Bytes) {
-        let bytes = worker.send(cx, text, Some(self.conn));
+        let bytes = worker.send_text(cx, text, Some(self.conn));
         self.on_queued_to_worker(cx, bytes);
     }
 }

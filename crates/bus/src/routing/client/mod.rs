@@ -96,7 +96,7 @@ impl Clients {
             workers.stop_if_retired(cx, tables, id);
         }
         for key in tables.sessions.take_of_client(conn) {
-            if let Some(worker) = tables.sessions.release(conn, key) {
+            if let Some(worker) = tables.sessions.release_session(conn, key) {
                 workers.stop_if_retired(cx, tables, worker);
             }
         }

@@ -14,18 +14,18 @@ use jackfield_protocol::Frame;
 impl Client {
     /// Sends a frame that the bus created.
     pub(in super::super) fn send_own_frame(&mut self, cx: &mut BusContext, frame: &Frame) {
-        self.send(cx, frame.bytes().clone());
+        self.send_text(cx, frame.bytes().clone());
     }
 
     /// Sends a message of a worker, which waits if the client has too many unread bytes.
     pub(super) fn send_from_worker(&mut self, parts: &mut BusParts, worker: WorkerId, text: Bytes) {
-        if self.send(&mut parts.cx, text) {
+        if self.send_text(&mut parts.cx, text) {
             self.hold_sender(parts, worker);
         }
     }
 
     /// Returns whether the client exceeds its limit.
-    fn send(&mut self, cx: &mut BusContext, text: Bytes) -> bool {
+    fn send_text(&mut self, cx: &mut BusContext, text: Bytes) -> bool {
         if self.closing {
             return false;
         }

@@ -109,7 +109,7 @@ impl Client {
         if self.held.waiting.insert(id)
             && let Some(worker) = parts.workers.get_mut(id)
         {
-            worker.hold(&mut parts.cx);
+            worker.pause_reading(&mut parts.cx);
         }
     }
 
@@ -131,7 +131,7 @@ impl Client {
     pub(super) fn release_workers(&mut self, parts: &mut BusParts) {
         self.held.released.clear();
         for worker in std::mem::take(&mut self.held.waiting) {
-            parts.workers.release(&mut parts.cx, worker);
+            parts.workers.release_worker(&mut parts.cx, worker);
         }
     }
 
@@ -164,7 +164,7 @@ impl Client {
         self.held.waiting = waiting;
         self.held.released.extend(&shared);
         for worker in shared {
-            parts.workers.release(&mut parts.cx, worker);
+            parts.workers.release_worker(&mut parts.cx, worker);
         }
     }
 

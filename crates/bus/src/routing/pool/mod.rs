@@ -134,7 +134,7 @@ impl PoolState {
         if cx.is_stopping() || self.is_removed || slot.worker.is_some() || is_waiting {
             return;
         }
-        slot.worker = Some(workers.spawn(cx, self.id, index, &self.config));
+        slot.worker = Some(workers.spawn_worker(cx, self.id, index, &self.config));
         slot.stopped = None;
     }
 

@@ -11,7 +11,7 @@ use super::{
 };
 
 impl Pools {
-    pub(in super::super) fn reload(
+    pub(in super::super) fn reload_pools(
         &mut self,
         cx: &mut BusContext,
         workers: &mut Workers,
@@ -23,7 +23,7 @@ impl Pools {
             let is_kept = |pool: &PoolState| configs.iter().any(|it| it.id == pool.config.id);
             if let Some(pool) = self.by_id.get_mut(&id).filter(|it| !it.is_removed && !is_kept(it))
             {
-                pool.remove(cx, workers, tables);
+                pool.retire_workers(cx, workers, tables);
                 self.remove_pool_if_empty(workers, tables, id);
             }
         }
@@ -33,7 +33,7 @@ impl Pools {
                 // The sessions of a pool with another affinity are in other tables.
                 Some(pool) if pool.config.affinity != config.affinity => {
                     let id = pool.id;
-                    pool.remove(cx, workers, tables);
+                    pool.retire_workers(cx, workers, tables);
                     self.remove_pool_if_empty(workers, tables, id);
                     self.add_pool(cx, workers, config);
                 }
@@ -62,9 +62,14 @@ impl Pools {
 
 impl PoolState {
     /// The pool is no longer configured: all its workers retire.
-    fn remove(&mut self, cx: &mut BusContext, workers: &mut Workers, tables: &RoutingTables) {
+    fn retire_workers(
+        &mut self,
+        cx: &mut BusContext,
+        workers: &mut Workers,
+        tables: &RoutingTables,
+    ) {
         self.is_removed = true;
-        self.resize(cx, workers, tables, 0);
+        self.resize_slots(cx, workers, tables, 0);
     }
 
     fn change_config(
@@ -82,13 +87,13 @@ impl PoolState {
             *slot = WorkerSlot::new(restart_limit(cx.limits()));
         }
         if replaces_workers {
-            self.resize(cx, workers, tables, 0);
+            self.resize_slots(cx, workers, tables, 0);
         }
-        self.resize(cx, workers, tables, self.config.instances);
+        self.resize_slots(cx, workers, tables, self.config.instances);
     }
 
     /// Sets the number of slots; workers without a slot retire.
-    fn resize(
+    fn resize_slots(
         &mut self,
         cx: &mut BusContext,
         workers: &mut Workers,
@@ -99,7 +104,7 @@ impl PoolState {
         let restart_limit = restart_limit(cx.limits());
         self.slots.resize_with(instances, || WorkerSlot::new(restart_limit));
         for worker in removed.into_iter().filter_map(|it| it.worker) {
-            workers.retire(cx, tables, worker);
+            workers.retire_worker(cx, tables, worker);
         }
         self.fill_slots(cx, workers);
     }

@@ -34,7 +34,7 @@ impl ClientMessage<'_> {
 
 impl Pools {
     /// The worker for a message of this client.
-    pub(in super::super) fn route<'a>(
+    pub(in super::super) fn route_message<'a>(
         &mut self,
         cx: &BusContext,
         workers: &'a mut Workers,
@@ -140,12 +140,12 @@ impl PoolState {
             }
         };
         // Before anything changes, so that a refused message has no effect.
-        tables.sessions.reserve(scope, message.session_ids, cx.limits().sessions_max)?;
+        tables.sessions.reserve_sessions(scope, message.session_ids, cx.limits().sessions_max)?;
         for id in message.session_ids() {
-            tables.sessions.assign(scope, id, worker, message.conn);
+            tables.sessions.assign_session(scope, id, worker, message.conn);
         }
         if self.config.affinity == SessionAffinity::Connection {
-            tables.bindings.bind(message.conn, self.id, worker);
+            tables.bindings.bind_client(message.conn, self.id, worker);
         }
         Ok(worker)
     }

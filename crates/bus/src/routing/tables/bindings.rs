@@ -28,7 +28,7 @@ impl ConnectionBindings {
         self.clients.get(&worker).map_or(0, BTreeSet::len)
     }
 
-    pub(in super::super) fn bind(&mut self, conn: ConnId, pool: PoolId, worker: WorkerId) {
+    pub(in super::super) fn bind_client(&mut self, conn: ConnId, pool: PoolId, worker: WorkerId) {
         let previous = self.workers.insert((conn, pool), worker);
         if previous == Some(worker) {
             return;

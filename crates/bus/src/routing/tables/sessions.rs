@@ -88,7 +88,7 @@ impl SessionRoutes {
     }
 
     /// Makes room for these sessions, by removing idle ones if necessary.
-    pub(in super::super) fn reserve(
+    pub(in super::super) fn reserve_sessions(
         &mut self,
         scope: SessionScope,
         ids: [Option<&str>; 2],
@@ -107,7 +107,7 @@ impl SessionRoutes {
     }
 
     /// Assigns the session to this worker and records that this client uses it.
-    pub(in super::super) fn assign(
+    pub(in super::super) fn assign_session(
         &mut self,
         scope: SessionScope,
         id: &str,
@@ -145,13 +145,17 @@ impl SessionRoutes {
         self.unlist_clients(&(scope, id), &route.clients);
     }
 
-    /// The sessions that this client used until now. Each must be passed to [`Self::release`].
+    /// The sessions that this client used until now. Each must be passed to [`Self::release_session`].
     pub(in super::super) fn take_of_client(&mut self, conn: ConnId) -> BTreeSet<SessionKey> {
         self.by_client.remove(&conn).unwrap_or_default()
     }
 
     /// The client is gone. Returns the worker of the session if no other client uses it.
-    pub(in super::super) fn release(&mut self, conn: ConnId, key: SessionKey) -> Option<WorkerId> {
+    pub(in super::super) fn release_session(
+        &mut self,
+        conn: ConnId,
+        key: SessionKey,
+    ) -> Option<WorkerId> {
         let route = self.tables.get_mut(&key.0)?.get_mut(&key.1)?;
         route.clients.retain(|it| *it != conn);
         if !route.clients.is_empty() {
@@ -220,8 +224,8 @@ mod tests {
     #[test]
     fn moved_session_is_counted_at_its_new_worker() {
         let mut sessions = SessionRoutes::default();
-        sessions.assign(POOL, "s", W1, A);
-        sessions.assign(POOL, "s", W2, B);
+        sessions.assign_session(POOL, "s", W1, A);
+        sessions.assign_session(POOL, "s", W2, B);
         assert_eq!((sessions.in_use_count(W1), sessions.in_use_count(W2)), (0, 1));
         assert_eq!(sessions.find_route(POOL, "s").unwrap().clients(), [A, B]);
         assert_eq!(sessions.exclusive_count(W2, A), 0);
@@ -230,34 +234,34 @@ mod tests {
     #[test]
     fn session_is_idle_when_its_last_client_is_gone() {
         let mut sessions = SessionRoutes::default();
-        sessions.assign(POOL, "s", W1, A);
-        sessions.assign(POOL, "s", W1, B);
+        sessions.assign_session(POOL, "s", W1, A);
+        sessions.assign_session(POOL, "s", W1, B);
         for (conn, idle_at) in [(A, None), (B, Some(W1))] {
             let keys = sessions.take_of_client(conn);
             assert_eq!(
-                keys.into_iter().map(|it| sessions.release(conn, it)).collect::<Vec<_>>(),
+                keys.into_iter().map(|it| sessions.release_session(conn, it)).collect::<Vec<_>>(),
                 [idle_at]
             );
         }
         assert_eq!((sessions.session_count(), sessions.in_use_count(W1)), (1, 0));
         // It makes room for another one.
-        assert!(sessions.reserve(POOL, [Some("t"), None], 1).is_ok());
+        assert!(sessions.reserve_sessions(POOL, [Some("t"), None], 1).is_ok());
         assert_eq!(sessions.session_count(), 0);
     }
 
     #[test]
     fn sessions_in_use_do_not_make_room() {
         let mut sessions = SessionRoutes::default();
-        sessions.assign(POOL, "s", W1, A);
-        assert!(sessions.reserve(POOL, [Some("t"), None], 1).is_err());
-        assert!(sessions.reserve(POOL, [Some("s"), None], 1).is_ok());
+        sessions.assign_session(POOL, "s", W1, A);
+        assert!(sessions.reserve_sessions(POOL, [Some("t"), None], 1).is_err());
+        assert!(sessions.reserve_sessions(POOL, [Some("s"), None], 1).is_ok());
     }
 
     #[test]
     fn removed_table_is_forgotten_for_all_clients() {
         let mut sessions = SessionRoutes::default();
-        sessions.assign(SessionScope::Worker(W1), "s", W1, A);
-        sessions.assign(POOL, "s", W2, A);
+        sessions.assign_session(SessionScope::Worker(W1), "s", W1, A);
+        sessions.assign_session(POOL, "s", W2, A);
         sessions.remove_worker(W1);
         assert_eq!((sessions.session_count(), sessions.in_use_count(W1)), (1, 0));
         assert_eq!(sessions.take_of_client(A).len(), 1);

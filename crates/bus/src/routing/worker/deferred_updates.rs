@@ -24,7 +24,7 @@ struct DeferredUpdate {
 
 impl DeferredUpdates {
     /// Returns whether there was room for the update.
-    pub(super) fn add(&mut self, cx: &BusContext, session: Arc<str>, text: Bytes) -> bool {
+    pub(super) fn add_update(&mut self, cx: &BusContext, session: Arc<str>, text: Bytes) -> bool {
         match cx.unnamed_updates().charge(&self.bytes, text.len()) {
             Ok(charge) if self.updates.len() < limits::EARLY_MAX => {
                 self.updates.push_back(DeferredUpdate { session, text, _charge: charge });
@@ -47,7 +47,7 @@ impl DeferredUpdates {
     }
 
     /// Drops all updates, and returns how many there were.
-    pub(super) fn clear(&mut self) -> usize {
+    pub(super) fn drop_all(&mut self) -> usize {
         let count = self.updates.len();
         self.updates.clear();
         count

@@ -60,7 +60,7 @@ pub(super) struct Worker {
 
 impl Workers {
     /// Starts a worker in a slot of a pool.
-    pub(super) fn spawn(
+    pub(super) fn spawn_worker(
         &mut self,
         cx: &mut BusContext,
         pool: PoolId,
@@ -96,7 +96,7 @@ impl Workers {
     }
 
     /// Removes a worker that ended.
-    pub(super) fn remove(&mut self, id: WorkerId) -> Option<Worker> {
+    pub(super) fn remove_worker(&mut self, id: WorkerId) -> Option<Worker> {
         self.by_id.remove(&id)
     }
 
@@ -113,7 +113,12 @@ impl Workers {
     }
 
     /// The worker lost its slot: it gets no new sessions and is stopped when it is unused.
-    pub(super) fn retire(&mut self, cx: &mut BusContext, tables: &RoutingTables, id: WorkerId) {
+    pub(super) fn retire_worker(
+        &mut self,
+        cx: &mut BusContext,
+        tables: &RoutingTables,
+        id: WorkerId,
+    ) {
         if let Some(worker) = self.by_id.get_mut(&id) {
             worker.slot = None;
             worker.retiring = true;
@@ -134,7 +139,7 @@ impl Workers {
     }
 
     /// A client has read, or is gone: one client fewer must read before the worker is read again.
-    pub(super) fn release(&mut self, cx: &mut BusContext, id: WorkerId) {
+    pub(super) fn release_worker(&mut self, cx: &mut BusContext, id: WorkerId) {
         let Some(worker) = self.by_id.get_mut(&id) else { return };
         worker.held_by -= 1;
         if worker.held_by == 0 && !is_planted("bus-never-resumes-reading") {
@@ -260,7 +265,7 @@ impl Worker {
     }
 
     /// Sends a message of a client, or of the bus. Returns the bytes that must be written.
-    pub(super) fn send(
+    pub(super) fn send_text(
         &mut self,
         cx: &mut BusContext,
         text: Bytes,
@@ -282,7 +287,7 @@ impl Worker {
 
     /// Sends a frame that the bus created.
     pub(super) fn send_own_frame(&mut self, cx: &mut BusContext, frame: Frame) {
-        self.send(cx, frame.into_bytes(), None);
+        self.send_text(cx, frame.into_bytes(), None);
     }
 
     /// These bytes were written. [`Self::take_written`] tells whose they were.
@@ -306,7 +311,7 @@ impl Worker {
     }
 
     /// A client must read before the worker is read again.
-    pub(super) fn hold(&mut self, cx: &mut BusContext) {
+    pub(super) fn pause_reading(&mut self, cx: &mut BusContext) {
         self.held_by += 1;
         if self.held_by == 1 {
             cx.push_output(BusOutput::PauseWorker { worker: self.id });
@@ -325,7 +330,7 @@ impl Worker {
 
     /// The worker sends an update for a session before it has answered the request that opens it.
     pub(super) fn defer_update(&mut self, cx: &mut BusContext, session: Arc<str>, frame: &Frame) {
-        if !self.deferred_updates.add(cx, session, frame.bytes().clone()) {
+        if !self.deferred_updates.add_update(cx, session, frame.bytes().clone()) {
             let why = "too many updates before its session was named";
             self.report_undelivered(cx, frame, why);
         }
@@ -339,7 +344,7 @@ impl Worker {
     /// If no session is being opened any more, the deferred updates belong to no known session.
     pub(super) fn drop_deferred_updates(&mut self, cx: &mut BusContext) {
         if self.opening == 0 {
-            cx.count_undelivered(self.deferred_updates.clear());
+            cx.count_undelivered(self.deferred_updates.drop_all());
         }
     }
 

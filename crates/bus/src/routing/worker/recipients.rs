@@ -28,7 +28,7 @@ impl MessageRecipients {
 }
 
 impl Worker {
-    pub(in super::super) fn recipients(
+    pub(in super::super) fn find_recipients(
         &self,
         tables: &RoutingTables,
         frame: &Frame,
