@@ -1,7 +1,7 @@
 //! The part of an adapter that differs between programs: how a prompt is passed, and what their
 //! lines mean.
 
-use crate::{ProgramCapabilities, Prompt, Turn};
+use crate::{AdapterTurn, ProgramCapabilities, PromptInput};
 use jackfield_agents::AgentExit;
 use serde_json::Value;
 
@@ -38,7 +38,7 @@ pub struct PrivateFile {
 
 /// A setting that changes while a program runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SettingChange<'a> {
+pub enum ProgramSetting<'a> {
     Mode(&'a str),
     Model(&'a str),
     Reasoning(&'a str),
@@ -54,7 +54,7 @@ pub enum PermissionAnswer<'a> {
 }
 
 /// Translates between one program and ACP, for one session. It does no I/O: all effects go through
-/// the [`Turn`].
+/// the [`AdapterTurn`].
 pub trait Dialect: Send {
     fn lifetime(&self) -> ProgramLifetime;
 
@@ -69,11 +69,11 @@ pub trait Dialect: Send {
     }
 
     /// A process was just started. Called once per process, before [`Dialect::on_prompt`].
-    fn on_start(&mut self, _start: &StartContext<'_>, _turn: &mut Turn) {}
+    fn on_start(&mut self, _start: &StartContext<'_>, _turn: &mut AdapterTurn) {}
 
     /// A turn begins: pass the prompt to the program. By default the adapter does so as the catalog
     /// specifies (`prompt = …`), and then closes stdin.
-    fn on_prompt(&mut self, _prompt: &Prompt, _turn: &mut Turn) {}
+    fn on_prompt(&mut self, _prompt: &PromptInput, _turn: &mut AdapterTurn) {}
 
     /// Whether [`Dialect::on_prompt`] writes the prompt itself.
     fn can_write_prompt(&self) -> bool {
@@ -81,25 +81,25 @@ pub trait Dialect: Send {
     }
 
     /// One line of stdout, without its newline.
-    fn on_line(&mut self, line: &str, turn: &mut Turn);
+    fn on_line(&mut self, line: &str, turn: &mut AdapterTurn);
 
     /// The client cancels the turn. Returns false if the process must be stopped for that, which is
     /// the only way for a program that has no channel for it.
-    fn on_cancel(&mut self, _turn: &mut Turn) -> bool {
+    fn on_cancel(&mut self, _turn: &mut AdapterTurn) -> bool {
         false
     }
 
-    /// The client answered the request that [`Turn::request_permission`] sent under this key.
-    fn on_answer(&mut self, _key: &str, _answer: PermissionAnswer<'_>, _turn: &mut Turn) {}
+    /// The client answered the request that [`AdapterTurn::request_permission`] sent under this key.
+    fn on_answer(&mut self, _key: &str, _answer: PermissionAnswer<'_>, _turn: &mut AdapterTurn) {}
 
     /// A setting changed while the program runs. Returns false if only a new process can apply it;
     /// the running one is then replaced before the next turn.
-    fn on_setting(&mut self, _setting: SettingChange<'_>, _turn: &mut Turn) -> bool {
+    fn on_setting(&mut self, _setting: ProgramSetting<'_>, _turn: &mut AdapterTurn) -> bool {
         false
     }
 
     /// The process exited; all its output was delivered before. If the dialect sets no outcome, the
     /// adapter does: a cancelled turn is cancelled, any other turn failed for the reason that exit
     /// status, stderr and unparsable lines suggest.
-    fn on_exit(&mut self, _exit: &AgentExit, _turn: &mut Turn) {}
+    fn on_exit(&mut self, _exit: &AgentExit, _turn: &mut AdapterTurn) {}
 }

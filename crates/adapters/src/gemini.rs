@@ -2,9 +2,9 @@
 //! and in the exit status.
 
 use crate::tool_calls::{CallResult, ToolCallTracker};
-use crate::usage_total::{UsageTotal, read_count};
+use crate::usage_total::{TurnUsageTotal, read_count};
 use crate::{
-    Dialect, FailureCause, ProgramLifetime, StartContext, StopReason, StreamedText, Turn,
+    AdapterTurn, Dialect, FailureCause, ProgramLifetime, StartContext, StopReason, StreamedText,
     TurnFailure, TurnUsage, provider,
 };
 use jackfield_agents::AgentExit;
@@ -29,12 +29,12 @@ impl Dialect for GeminiDialect {
         ProgramLifetime::PerTurn
     }
 
-    fn on_start(&mut self, start: &StartContext<'_>, _turn: &mut Turn) {
+    fn on_start(&mut self, start: &StartContext<'_>, _turn: &mut AdapterTurn) {
         *self =
             GeminiDialect { calls: ToolCallTracker::new(start.cwd), ..GeminiDialect::default() };
     }
 
-    fn on_line(&mut self, line: &str, turn: &mut Turn) {
+    fn on_line(&mut self, line: &str, turn: &mut AdapterTurn) {
         let Some(event) = turn.parse_object(line) else { return };
         match (event["type"].as_str(), event["tool_id"].as_str()) {
             (Some("init"), _) => {
@@ -60,7 +60,7 @@ impl Dialect for GeminiDialect {
         }
     }
 
-    fn on_exit(&mut self, exit: &AgentExit, turn: &mut Turn) {
+    fn on_exit(&mut self, exit: &AgentExit, turn: &mut AdapterTurn) {
         if !turn.is_running() {
             return;
         }
@@ -91,13 +91,13 @@ fn http_status_from_exit(code: i32) -> Option<u16> {
 impl GeminiDialect {
     /// Publishes the session id once the model has answered: before that the program has not stored
     /// the session, and it cannot be resumed.
-    fn publish_session_id(&mut self, turn: &mut Turn) {
+    fn publish_session_id(&mut self, turn: &mut AdapterTurn) {
         if let Some(id) = self.agent_session_id.take_if(|_| turn.has_output()) {
             turn.set_agent_session_id(&id);
         }
     }
 
-    fn on_message(&mut self, event: &Value, turn: &mut Turn) {
+    fn on_message(&mut self, event: &Value, turn: &mut AdapterTurn) {
         let content = event["content"].as_str();
         match (event["role"].as_str(), content) {
             (Some("assistant"), Some(content)) if event["delta"] == true => {
@@ -114,7 +114,7 @@ impl GeminiDialect {
         }
     }
 
-    fn on_tool_result(&mut self, id: &str, event: &Value, turn: &mut Turn) {
+    fn on_tool_result(&mut self, id: &str, event: &Value, turn: &mut AdapterTurn) {
         let failed = event["status"] == "error" || event["error"].is_object();
         let text = event["output"].as_str().or_else(|| event["error"]["message"].as_str());
         let output = if event["error"].is_object() { &event["error"] } else { &event["output"] };
@@ -122,7 +122,7 @@ impl GeminiDialect {
         self.calls.end_call(id, result, turn);
     }
 
-    fn on_error(&mut self, event: &Value, turn: &mut Turn) {
+    fn on_error(&mut self, event: &Value, turn: &mut AdapterTurn) {
         let message = event["message"].as_str().unwrap_or("unknown error");
         turn.send_notice(message);
         if event["severity"] != "warning" {
@@ -130,13 +130,13 @@ impl GeminiDialect {
         }
     }
 
-    fn on_result(&mut self, event: &Value, turn: &mut Turn) {
+    fn on_result(&mut self, event: &Value, turn: &mut AdapterTurn) {
         let stats = &event["stats"];
         if let Some(input) = read_count(stats, &["input_tokens"]) {
             let output = read_count(stats, &["output_tokens"]).unwrap_or(0);
             let cached_read = read_count(stats, &["cached"]);
             let usage = TurnUsage { input, output, cached_read, ..TurnUsage::default() };
-            UsageTotal::default().add_request(usage, None, turn);
+            TurnUsageTotal::default().add_request(usage, None, turn);
         }
         if event["status"] == "error" || event["error"].is_object() {
             let message = event["error"]["message"].as_str();
@@ -152,11 +152,11 @@ impl GeminiDialect {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outcome::TurnOutcome;
+    use crate::outcome::AdapterTurnOutcome;
     use crate::turn::TurnEffect;
 
-    fn play_lines(lines: &[&str], exit: &AgentExit) -> Turn {
-        let (mut gemini, mut turn) = (GeminiDialect::default(), Turn::default());
+    fn play_lines(lines: &[&str], exit: &AgentExit) -> AdapterTurn {
+        let (mut gemini, mut turn) = (GeminiDialect::default(), AdapterTurn::default());
         turn.begin();
         for line in lines {
             gemini.on_line(line, &mut turn);
@@ -177,7 +177,7 @@ mod tests {
         for (code, cause, status) in causes {
             let exit = AgentExit { code: Some(code), ..AgentExit::default() };
             let turn = play_lines(&[], &exit);
-            let Some(TurnOutcome::Failed(failure)) = &turn.outcome else {
+            let Some(AdapterTurnOutcome::Failed(failure)) = &turn.outcome else {
                 panic!("{:?}", turn.outcome)
             };
             assert_eq!((failure.cause, failure.status), (cause, status), "{code}");
@@ -203,7 +203,7 @@ mod tests {
             })
             .collect();
         assert_eq!(kinds, ["plan", "session_info_update", "agent_message_chunk"]);
-        assert_eq!(turn.outcome, Some(TurnOutcome::Completed(StopReason::EndTurn)));
+        assert_eq!(turn.outcome, Some(AdapterTurnOutcome::Completed(StopReason::EndTurn)));
     }
 
     #[test]
@@ -215,7 +215,7 @@ mod tests {
             r#"{"type":"result","status":"success","stats":{}}"#,
         ];
         let turn = play_lines(&lines, &AgentExit::default());
-        assert_eq!(turn.outcome, Some(TurnOutcome::Completed(StopReason::MaxTurnRequests)));
+        assert_eq!(turn.outcome, Some(AdapterTurnOutcome::Completed(StopReason::MaxTurnRequests)));
         let failed = turn.effects.iter().any(|it| {
             matches!(it, TurnEffect::SendUpdate(it) if it["status"] == "failed"
                 && it["content"][0]["content"]["text"] == "not found")

@@ -1,8 +1,10 @@
 //! `grok --output-format streaming-json`: deltas of text and thoughts, one `end` event, one process
 //! per turn. It does not report tool calls.
 
-use crate::usage_total::{UsageTotal, read_usage};
-use crate::{Dialect, ProgramLifetime, StartContext, StopReason, Turn, known_tools, provider};
+use crate::usage_total::{TurnUsageTotal, read_usage};
+use crate::{
+    AdapterTurn, Dialect, ProgramLifetime, StartContext, StopReason, known_tools, provider,
+};
 use jackfield_agents::AgentExit;
 use serde_json::Value;
 
@@ -21,11 +23,11 @@ impl Dialect for GrokDialect {
         ProgramLifetime::PerTurn
     }
 
-    fn on_start(&mut self, _start: &StartContext<'_>, _turn: &mut Turn) {
+    fn on_start(&mut self, _start: &StartContext<'_>, _turn: &mut AdapterTurn) {
         *self = GrokDialect::default();
     }
 
-    fn on_line(&mut self, line: &str, turn: &mut Turn) {
+    fn on_line(&mut self, line: &str, turn: &mut AdapterTurn) {
         let Some(event) = turn.parse_object(line) else { return };
         match (event["type"].as_str(), event["data"].as_str()) {
             (Some("text"), Some(text)) => turn.send_text("", text),
@@ -40,7 +42,7 @@ impl Dialect for GrokDialect {
         }
     }
 
-    fn on_exit(&mut self, exit: &AgentExit, turn: &mut Turn) {
+    fn on_exit(&mut self, exit: &AgentExit, turn: &mut AdapterTurn) {
         if self.is_exhausted {
             return turn.complete(StopReason::MaxTurnRequests);
         }
@@ -50,12 +52,12 @@ impl Dialect for GrokDialect {
 }
 
 impl GrokDialect {
-    fn on_end_event(&mut self, event: &Value, turn: &mut Turn) {
+    fn on_end_event(&mut self, event: &Value, turn: &mut AdapterTurn) {
         if let Some(id) = event["sessionId"].as_str() {
             turn.set_agent_session_id(id);
         }
         if let Some(usage) = read_usage(&event["usage"]) {
-            UsageTotal::default().add_request(usage, event["total_cost_usd"].as_f64(), turn);
+            TurnUsageTotal::default().add_request(usage, event["total_cost_usd"].as_f64(), turn);
         }
         turn.complete(match event["stopReason"].as_str() {
             _ if self.is_exhausted => StopReason::MaxTurnRequests,
@@ -72,10 +74,10 @@ impl GrokDialect {
 mod tests {
     use super::*;
     use crate::FailureCause;
-    use crate::outcome::TurnOutcome;
+    use crate::outcome::AdapterTurnOutcome;
 
-    fn outcome(lines: &[&str]) -> Option<TurnOutcome> {
-        let (mut grok, mut turn) = (GrokDialect::default(), Turn::default());
+    fn outcome(lines: &[&str]) -> Option<AdapterTurnOutcome> {
+        let (mut grok, mut turn) = (GrokDialect::default(), AdapterTurn::default());
         turn.begin();
         for line in lines {
             grok.on_line(line, &mut turn);
@@ -87,12 +89,15 @@ mod tests {
     #[test]
     fn stop_reason_is_mapped_and_exit_without_end_event_fails() {
         let stop = |why: &str| outcome(&[&format!(r#"{{"type":"end","stopReason":"{why}"}}"#)]);
-        assert_eq!(stop("MaxTokens"), Some(TurnOutcome::Completed(StopReason::MaxTokens)));
-        assert_eq!(stop("EndTurn"), Some(TurnOutcome::Completed(StopReason::EndTurn)));
+        assert_eq!(stop("MaxTokens"), Some(AdapterTurnOutcome::Completed(StopReason::MaxTokens)));
+        assert_eq!(stop("EndTurn"), Some(AdapterTurnOutcome::Completed(StopReason::EndTurn)));
         let text = r#"{"type":"text","data":"Hel"}"#;
-        let Some(TurnOutcome::Failed(cut)) = outcome(&[text]) else { panic!() };
+        let Some(AdapterTurnOutcome::Failed(cut)) = outcome(&[text]) else { panic!() };
         assert_eq!(cut.cause, FailureCause::Crashed);
         let limit = r#"{"type":"max_turns_reached"}"#;
-        assert_eq!(outcome(&[limit]), Some(TurnOutcome::Completed(StopReason::MaxTurnRequests)));
+        assert_eq!(
+            outcome(&[limit]),
+            Some(AdapterTurnOutcome::Completed(StopReason::MaxTurnRequests))
+        );
     }
 }

@@ -3,7 +3,8 @@
 
 use crate::tool_calls::{CallResult, ToolCallTracker};
 use crate::{
-    Dialect, ProgramLifetime, StartContext, StopReason, Turn, TurnFailure, known_tools, provider,
+    AdapterTurn, Dialect, ProgramLifetime, StartContext, StopReason, TurnFailure, known_tools,
+    provider,
 };
 use jackfield_agents::AgentExit;
 use serde_json::{Value, json};
@@ -24,11 +25,11 @@ impl Dialect for KimiDialect {
         ProgramLifetime::PerTurn
     }
 
-    fn on_start(&mut self, start: &StartContext<'_>, _turn: &mut Turn) {
+    fn on_start(&mut self, start: &StartContext<'_>, _turn: &mut AdapterTurn) {
         *self = KimiDialect { calls: ToolCallTracker::new(start.cwd), ..KimiDialect::default() };
     }
 
-    fn on_line(&mut self, line: &str, turn: &mut Turn) {
+    fn on_line(&mut self, line: &str, turn: &mut AdapterTurn) {
         let Some(message) = turn.parse_object(line) else { return };
         match (message["role"].as_str(), message["type"].as_str()) {
             (Some("assistant"), _) => self.on_assistant(&message, turn),
@@ -43,7 +44,7 @@ impl Dialect for KimiDialect {
         }
     }
 
-    fn on_exit(&mut self, exit: &AgentExit, turn: &mut Turn) {
+    fn on_exit(&mut self, exit: &AgentExit, turn: &mut AdapterTurn) {
         if exit.code == Some(0) && turn.has_output() {
             return turn.complete(StopReason::EndTurn);
         }
@@ -53,7 +54,7 @@ impl Dialect for KimiDialect {
 }
 
 impl KimiDialect {
-    fn on_assistant(&mut self, message: &Value, turn: &mut Turn) {
+    fn on_assistant(&mut self, message: &Value, turn: &mut AdapterTurn) {
         self.retry_reason = None;
         if let Some(thought) = message["reasoning_content"].as_str() {
             turn.send_thought("", thought);
@@ -73,7 +74,7 @@ impl KimiDialect {
         }
     }
 
-    fn on_tool(&mut self, message: &Value, turn: &mut Turn) {
+    fn on_tool(&mut self, message: &Value, turn: &mut AdapterTurn) {
         let id = message["tool_call_id"].as_str().unwrap_or_default();
         let text = match &message["content"] {
             Value::String(text) => text.clone(),
@@ -87,7 +88,7 @@ impl KimiDialect {
         self.calls.end_call(id, CallResult { failed, text: &text, output: &Value::Null }, turn);
     }
 
-    fn on_retry(&mut self, message: &Value, turn: &mut Turn) {
+    fn on_retry(&mut self, message: &Value, turn: &mut AdapterTurn) {
         let reason = message["error_message"].as_str().unwrap_or("no reason given");
         let (next, max) = (&message["next_attempt"], &message["max_attempts"]);
         turn.send_notice(&format!("retrying, attempt {next} of {max}: {reason}"));
@@ -96,7 +97,7 @@ impl KimiDialect {
     }
 }
 
-fn on_part(part: &Value, turn: &mut Turn) {
+fn on_part(part: &Value, turn: &mut AdapterTurn) {
     if let Some(text) = part["text"].as_str() {
         turn.send_text("", text);
     } else if let Some(thought) = known_tools::first_text(part, &["think", "thinking"]) {
@@ -116,11 +117,11 @@ fn parse_arguments(arguments: &Value) -> Value {
 mod tests {
     use super::*;
     use crate::FailureCause;
-    use crate::outcome::TurnOutcome;
+    use crate::outcome::AdapterTurnOutcome;
     use crate::turn::TurnEffect;
 
-    fn play_lines(lines: &[&str], exit: &AgentExit) -> Turn {
-        let (mut kimi, mut turn) = (KimiDialect::default(), Turn::default());
+    fn play_lines(lines: &[&str], exit: &AgentExit) -> AdapterTurn {
+        let (mut kimi, mut turn) = (KimiDialect::default(), AdapterTurn::default());
         turn.begin();
         for line in lines {
             kimi.on_line(line, &mut turn);
@@ -154,14 +155,14 @@ mod tests {
             "\"tool_call_update\" \"failed\"",
         ];
         assert_eq!(updates, expected);
-        assert_eq!(turn.outcome, Some(TurnOutcome::Completed(StopReason::EndTurn)));
+        assert_eq!(turn.outcome, Some(AdapterTurnOutcome::Completed(StopReason::EndTurn)));
     }
 
     #[test]
     fn exit_during_a_retry_fails_with_the_reason_of_the_retry() {
         let retry = r#"{"role":"meta","type":"turn.step.retrying","next_attempt":2,"max_attempts":3,"error_message":"500 oh","status_code":500}"#;
         let exit = AgentExit { code: Some(143), ..AgentExit::default() };
-        let Some(TurnOutcome::Failed(failure)) = play_lines(&[retry], &exit).outcome else {
+        let Some(AdapterTurnOutcome::Failed(failure)) = play_lines(&[retry], &exit).outcome else {
             panic!()
         };
         assert_eq!((failure.cause, failure.status), (FailureCause::Unavailable, Some(500)));

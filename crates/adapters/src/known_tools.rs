@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// A tool call as the program reports it, with the program's working directory.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ToolCall<'a> {
+pub(crate) struct ProgramToolCall<'a> {
     pub(crate) name: &'a str,
     pub(crate) input: &'a Value,
     pub(crate) cwd: &'a str,
@@ -15,7 +15,7 @@ pub(crate) struct ToolCall<'a> {
 /// One edit: the file, the old text if it is known, and the new text.
 type FileEdit<'a> = (String, Option<&'a str>, &'a str);
 
-impl ToolCall<'_> {
+impl ProgramToolCall<'_> {
     pub(crate) fn kind(&self) -> ToolKind {
         match normalize_name(self.name).as_str() {
             "bash" | "shell" | "runshellcommand" | "terminal" | "powershell" | "execute"
@@ -207,7 +207,7 @@ mod tests {
     use serde_json::json;
 
     fn fields(name: &str, input: &Value) -> Value {
-        Value::Object(ToolCall { name, input, cwd: "/w" }.to_update().fields)
+        Value::Object(ProgramToolCall { name, input, cwd: "/w" }.to_update().fields)
     }
 
     #[test]
@@ -249,7 +249,7 @@ mod tests {
     #[test]
     fn todo_lists_in_every_spelling_become_plans() {
         let plan_of = |input: &Value| {
-            let call = ToolCall { name: "write_todos", input, cwd: "" };
+            let call = ProgramToolCall { name: "write_todos", input, cwd: "" };
             let entries = call.to_plan().unwrap().into_iter();
             entries.map(|it| format!("{} {}", it.content, it.status)).collect::<Vec<_>>()
         };

@@ -6,7 +6,7 @@
 //!         ◄─frames─── adapter ◄──lines, exit── program     dialect: the meaning of its lines
 //! ```
 //!
-//! Read in this order: [`Dialect`] is the part that differs between programs, [`Turn`] is what a
+//! Read in this order: [`Dialect`] is the part that differs between programs, [`AdapterTurn`] is what a
 //! dialect reports to, [`Adapter`] is the agent that a client connects to. All of them are values
 //! without I/O; [`host`] runs an adapter on stdio as `jackfield adapt NAME`.
 //!
@@ -46,12 +46,12 @@ pub use adapter::{
     Adapter, AdapterOutput, AdapterSettings, ProgramId, SessionRecord, SessionStore,
 };
 pub use dialect::ProgramLifetime;
-pub use dialect::{Dialect, PermissionAnswer, PrivateFile, SettingChange, StartContext};
+pub use dialect::{Dialect, PermissionAnswer, PrivateFile, ProgramSetting, StartContext};
 pub use dialects::{DialectFactory, dialect_names, find_dialect};
 pub use failure::{FailureCause, TurnFailure};
 pub use outcome::{StopReason, TurnUsage};
 pub use program_capabilities::ProgramCapabilities;
-pub use prompt::{Prompt, PromptBlock};
+pub use prompt::{PromptBlock, PromptInput};
 pub use streamed_text::StreamedText;
 pub use tool_update::{ToolKind, ToolStatus, ToolUpdate};
-pub use turn::{PermissionOption, PlanEntry, Turn};
+pub use turn::{AdapterTurn, PermissionOption, PlanEntry};

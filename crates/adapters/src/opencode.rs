@@ -2,10 +2,10 @@
 //! process per turn.
 
 use crate::tool_calls::{CallResult, ToolCallTracker};
-use crate::usage_total::{UsageTotal, read_count};
+use crate::usage_total::{TurnUsageTotal, read_count};
 use crate::{
-    Dialect, ProgramLifetime, StartContext, StopReason, StreamedText, Turn, TurnFailure, TurnUsage,
-    known_tools, provider,
+    AdapterTurn, Dialect, ProgramLifetime, StartContext, StopReason, StreamedText, TurnFailure,
+    TurnUsage, known_tools, provider,
 };
 use jackfield_agents::AgentExit;
 use serde_json::Value;
@@ -22,7 +22,7 @@ struct OpenCodeDialect {
     agent_session_id: Option<String>,
     /// The texts by the id of their part, because some derived programs send one twice.
     texts: BTreeMap<String, StreamedText>,
-    usage_total: UsageTotal,
+    usage_total: TurnUsageTotal,
     /// A model request was started and has not finished.
     is_in_step: bool,
     stop_reason: Option<StopReason>,
@@ -34,14 +34,14 @@ impl Dialect for OpenCodeDialect {
         ProgramLifetime::PerTurn
     }
 
-    fn on_start(&mut self, start: &StartContext<'_>, _turn: &mut Turn) {
+    fn on_start(&mut self, start: &StartContext<'_>, _turn: &mut AdapterTurn) {
         *self = OpenCodeDialect {
             calls: ToolCallTracker::new(start.cwd),
             ..OpenCodeDialect::default()
         };
     }
 
-    fn on_line(&mut self, line: &str, turn: &mut Turn) {
+    fn on_line(&mut self, line: &str, turn: &mut AdapterTurn) {
         let Some(event) = turn.parse_object(line) else { return };
         if !self.is_own_session(&event, turn) {
             return turn.report_unmapped(&event);
@@ -62,7 +62,7 @@ impl Dialect for OpenCodeDialect {
         }
     }
 
-    fn on_exit(&mut self, exit: &AgentExit, turn: &mut Turn) {
+    fn on_exit(&mut self, exit: &AgentExit, turn: &mut AdapterTurn) {
         if let Some(failure) = self.failure.take() {
             // Older versions exit with status 0 after an error.
             turn.fail(failure);
@@ -76,7 +76,7 @@ impl Dialect for OpenCodeDialect {
 }
 
 impl OpenCodeDialect {
-    fn is_own_session(&mut self, event: &Value, turn: &mut Turn) -> bool {
+    fn is_own_session(&mut self, event: &Value, turn: &mut AdapterTurn) -> bool {
         let Some(id) = event["sessionID"].as_str() else { return true };
         if self.agent_session_id.is_none() {
             turn.set_agent_session_id(id);
@@ -84,7 +84,7 @@ impl OpenCodeDialect {
         self.agent_session_id.get_or_insert_with(|| id.to_owned()) == id
     }
 
-    fn on_text(&mut self, event: &Value, turn: &mut Turn) {
+    fn on_text(&mut self, event: &Value, turn: &mut AdapterTurn) {
         let part = &event["part"];
         let Some(text) = part["text"].as_str() else { return turn.report_unmapped(event) };
         let known = match part["id"].as_str() {
@@ -100,7 +100,7 @@ impl OpenCodeDialect {
         }
     }
 
-    fn on_tool(&mut self, part: &Value, turn: &mut Turn) {
+    fn on_tool(&mut self, part: &Value, turn: &mut AdapterTurn) {
         let (id, state) = (part["callID"].as_str().unwrap_or_default(), &part["state"]);
         let name = part["tool"].as_str().unwrap_or(id);
         self.calls.begin_call(id, name, &state["input"], turn);
@@ -117,7 +117,7 @@ impl OpenCodeDialect {
         self.calls.end_call(id, CallResult { failed, text, output }, turn);
     }
 
-    fn on_step_finish(&mut self, part: &Value, turn: &mut Turn) {
+    fn on_step_finish(&mut self, part: &Value, turn: &mut AdapterTurn) {
         self.is_in_step = false;
         if let Some(failure) = self.failure.take() {
             // It continued after the error, for example by compacting the conversation.
@@ -142,7 +142,7 @@ impl OpenCodeDialect {
     }
 
     /// The first error counts; later ones are consequences of it.
-    fn on_error(&mut self, error: &Value, turn: &mut Turn) {
+    fn on_error(&mut self, error: &Value, turn: &mut AdapterTurn) {
         let data = &error["data"];
         let message = known_tools::first_text(data, &["detail", "message", "error"])
             .or_else(|| known_tools::first_text(error, &["detail", "message", "error", "name"]))
@@ -160,11 +160,11 @@ impl OpenCodeDialect {
 mod tests {
     use super::*;
     use crate::FailureCause;
-    use crate::outcome::TurnOutcome;
+    use crate::outcome::AdapterTurnOutcome;
     use crate::turn::TurnEffect;
 
-    fn play_lines(lines: &[&str], code: i32, stderr: &str) -> Turn {
-        let (mut dialect, mut turn) = (OpenCodeDialect::default(), Turn::default());
+    fn play_lines(lines: &[&str], code: i32, stderr: &str) -> AdapterTurn {
+        let (mut dialect, mut turn) = (OpenCodeDialect::default(), AdapterTurn::default());
         turn.begin();
         for line in lines {
             dialect.on_line(line, &mut turn);
@@ -175,9 +175,9 @@ mod tests {
         turn
     }
 
-    fn cause(turn: &Turn) -> Option<FailureCause> {
+    fn cause(turn: &AdapterTurn) -> Option<FailureCause> {
         match &turn.outcome {
-            Some(TurnOutcome::Failed(failure)) => Some(failure.cause),
+            Some(AdapterTurnOutcome::Failed(failure)) => Some(failure.cause),
             _ => None,
         }
     }
@@ -202,7 +202,7 @@ mod tests {
             r#"{"type":"step_finish","sessionID":"s","part":{"reason":"length","cost":0.5,"tokens":{"input":1,"output":2,"reasoning":3,"cache":{"read":4,"write":5}}}}"#,
         ];
         let turn = play_lines(&lines, 0, "");
-        assert_eq!(turn.outcome, Some(TurnOutcome::Completed(StopReason::MaxTokens)));
+        assert_eq!(turn.outcome, Some(AdapterTurnOutcome::Completed(StopReason::MaxTokens)));
         let usage = turn.usage.unwrap();
         assert_eq!((usage.input, usage.output, turn.cost), (10, 5, Some(0.5)));
         let text: String = turn

@@ -4,7 +4,7 @@ use crate::TurnFailure;
 use serde_json::{Value, json};
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum TurnOutcome {
+pub(crate) enum AdapterTurnOutcome {
     Completed(StopReason),
     Failed(TurnFailure),
 }

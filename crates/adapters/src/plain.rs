@@ -1,7 +1,8 @@
 //! Programs that print human-readable text: every line is sent as text of the agent.
 
 use crate::{
-    Dialect, FailureCause, ProgramLifetime, StartContext, StopReason, Turn, TurnFailure, provider,
+    AdapterTurn, Dialect, FailureCause, ProgramLifetime, StartContext, StopReason, TurnFailure,
+    provider,
 };
 use jackfield_agents::AgentExit;
 
@@ -27,11 +28,11 @@ impl Dialect for PlainDialect {
         ProgramLifetime::PerTurn
     }
 
-    fn on_start(&mut self, _start: &StartContext<'_>, _turn: &mut Turn) {
+    fn on_start(&mut self, _start: &StartContext<'_>, _turn: &mut AdapterTurn) {
         *self = PlainDialect::default();
     }
 
-    fn on_line(&mut self, line: &str, turn: &mut Turn) {
+    fn on_line(&mut self, line: &str, turn: &mut AdapterTurn) {
         let line = provider::strip_colors(line);
         if line.trim().is_empty() {
             self.blank_lines += 1;
@@ -51,7 +52,7 @@ impl Dialect for PlainDialect {
         turn.send_text("", &format!("{}{}", "\n".repeat(newlines), line.trim_end()));
     }
 
-    fn on_exit(&mut self, exit: &AgentExit, turn: &mut Turn) {
+    fn on_exit(&mut self, exit: &AgentExit, turn: &mut AdapterTurn) {
         if exit.code == Some(0) && turn.has_output() {
             return match self.login_failure() {
                 Some(failure) => turn.fail(failure),
@@ -142,11 +143,11 @@ fn is_padded(line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outcome::TurnOutcome;
+    use crate::outcome::AdapterTurnOutcome;
     use crate::turn::TurnEffect;
 
-    fn play_lines(lines: &[&str], code: i32, stderr: &str) -> Turn {
-        let (mut plain, mut turn) = (PlainDialect::default(), Turn::default());
+    fn play_lines(lines: &[&str], code: i32, stderr: &str) -> AdapterTurn {
+        let (mut plain, mut turn) = (PlainDialect::default(), AdapterTurn::default());
         turn.begin();
         for line in lines {
             plain.on_line(line, &mut turn);
@@ -157,7 +158,7 @@ mod tests {
         turn
     }
 
-    fn text(turn: &Turn) -> String {
+    fn text(turn: &AdapterTurn) -> String {
         let chunks = turn.effects.iter().filter_map(|it| match it {
             TurnEffect::SendUpdate(it) => it["content"]["text"].as_str(),
             _ => None,
@@ -165,9 +166,9 @@ mod tests {
         chunks.collect()
     }
 
-    fn cause(turn: &Turn) -> Option<FailureCause> {
+    fn cause(turn: &AdapterTurn) -> Option<FailureCause> {
         match &turn.outcome {
-            Some(TurnOutcome::Failed(failure)) => Some(failure.cause),
+            Some(AdapterTurnOutcome::Failed(failure)) => Some(failure.cause),
             _ => None,
         }
     }
@@ -176,7 +177,7 @@ mod tests {
     fn blank_lines_are_sent_only_between_lines() {
         let turn = play_lines(&["", "\u{1b}[1ma\u{1b}[0m", "", "", "b", "b", ""], 0, "");
         assert_eq!(text(&turn), "a\n\n\nb\nb");
-        assert_eq!(turn.outcome, Some(TurnOutcome::Completed(StopReason::EndTurn)));
+        assert_eq!(turn.outcome, Some(AdapterTurnOutcome::Completed(StopReason::EndTurn)));
     }
 
     #[test]

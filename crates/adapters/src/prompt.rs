@@ -23,16 +23,16 @@ pub enum PromptBlock {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Prompt {
+pub struct PromptInput {
     pub blocks: Vec<PromptBlock>,
 }
 
-impl Prompt {
+impl PromptInput {
     /// Parses `params.prompt`. The error names the block that the program does not support.
-    pub fn parse(blocks: &Value, capabilities: ProgramCapabilities) -> Result<Prompt, String> {
+    pub fn parse(blocks: &Value, capabilities: ProgramCapabilities) -> Result<PromptInput, String> {
         let blocks = blocks.as_array().ok_or("`prompt` must be a list of content blocks")?;
         let blocks = blocks.iter().map(|block| parse_block(block, capabilities));
-        Ok(Prompt { blocks: blocks.collect::<Result<_, _>>()? })
+        Ok(PromptInput { blocks: blocks.collect::<Result<_, _>>()? })
     }
 
     /// All blocks except images as one text.
@@ -96,7 +96,7 @@ mod tests {
             {"type": "resource_link", "uri": "file:///w/a.rs", "name": "a.rs"},
             {"type": "resource", "resource": {"uri": "file:///w/b.txt", "text": "hello"}},
         ]);
-        let prompt = Prompt::parse(&blocks, ProgramCapabilities::default()).unwrap();
+        let prompt = PromptInput::parse(&blocks, ProgramCapabilities::default()).unwrap();
         assert_eq!(prompt.to_text(), "Look at\n@/w/a.rs\n<file path=\"/w/b.txt\">\nhello\n</file>");
     }
 
@@ -104,8 +104,8 @@ mod tests {
     fn image_is_refused_if_the_program_does_not_support_it() {
         let image = json!([{"type": "image", "mimeType": "image/png", "data": "AA=="}]);
         let text_only = ProgramCapabilities::default();
-        assert!(Prompt::parse(&image, text_only).unwrap_err().contains("not support `image`"));
+        assert!(PromptInput::parse(&image, text_only).unwrap_err().contains("not support `image`"));
         let with_images = ProgramCapabilities { images: true, mcp: false };
-        assert!(Prompt::parse(&image, with_images).is_ok());
+        assert!(PromptInput::parse(&image, with_images).is_ok());
     }
 }

@@ -1,6 +1,6 @@
 //! Extracts a provider's error message from the text that programs wrap around it.
 
-use crate::{FailureCause, Turn, TurnFailure};
+use crate::{AdapterTurn, FailureCause, TurnFailure};
 use jackfield_agents::AgentExit;
 use serde_json::Value;
 
@@ -49,7 +49,7 @@ fn leading_status(text: &str) -> Option<u16> {
 }
 
 /// The failure of a program that exited without reporting an outcome.
-pub(crate) fn failure_from_exit(exit: &AgentExit, turn: &Turn) -> TurnFailure {
+pub(crate) fn failure_from_exit(exit: &AgentExit, turn: &AdapterTurn) -> TurnFailure {
     let stderr_tail = strip_colors(&exit.stderr_tail);
     let missing_session = stderr_tail.lines().find(|line| {
         let line = line.to_lowercase();
@@ -110,7 +110,7 @@ mod tests {
         assert_eq!(strip_colors(red), "Error: Session not found");
         assert_eq!(strip_colors("ü\u{1b}[3"), "ü");
         let exit = AgentExit { code: Some(1), stderr_tail: red.to_owned(), ..AgentExit::default() };
-        let failure = failure_from_exit(&exit, &Turn::default());
+        let failure = failure_from_exit(&exit, &AdapterTurn::default());
         assert_eq!(
             (failure.cause, failure.message.contains('\u{1b}')),
             (FailureCause::NoSession, false)

@@ -1,7 +1,7 @@
 //! Tracks the tool calls of a program: each is begun once, shown while it runs, and ended once.
 
-use crate::known_tools::ToolCall;
-use crate::{ToolStatus, ToolUpdate, Turn};
+use crate::known_tools::ProgramToolCall;
+use crate::{AdapterTurn, ToolStatus, ToolUpdate};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,7 +39,13 @@ impl ToolCallTracker {
     }
 
     /// Begins a call of the tool `name` with this input.
-    pub(crate) fn begin_call(&mut self, id: &str, name: &str, input: &Value, turn: &mut Turn) {
+    pub(crate) fn begin_call(
+        &mut self,
+        id: &str,
+        name: &str,
+        input: &Value,
+        turn: &mut AdapterTurn,
+    ) {
         self.begin_nested_call(None, id, name, input, turn);
     }
 
@@ -50,12 +56,12 @@ impl ToolCallTracker {
         id: &str,
         name: &str,
         input: &Value,
-        turn: &mut Turn,
+        turn: &mut AdapterTurn,
     ) {
         if self.plans.contains(id) || !self.begun.insert(id.to_owned()) {
             return;
         }
-        let call = ToolCall { name, input, cwd: &self.cwd };
+        let call = ProgramToolCall { name, input, cwd: &self.cwd };
         if let Some(entries) = call.to_plan() {
             self.plans.insert(id.to_owned());
             turn.send_plan(&entries);
@@ -72,7 +78,7 @@ impl ToolCallTracker {
     }
 
     /// Sends the complete output of the tool so far.
-    pub(crate) fn show_output(&mut self, id: &str, text: &str, turn: &mut Turn) {
+    pub(crate) fn show_output(&mut self, id: &str, text: &str, turn: &mut AdapterTurn) {
         let is_new = self.sent_output.get(id).is_none_or(|sent| sent != text);
         let shows_output = !self.plans.contains(id) && !self.with_diff.contains(id);
         if !text.is_empty() && is_new && shows_output {
@@ -81,7 +87,7 @@ impl ToolCallTracker {
         }
     }
 
-    pub(crate) fn end_call(&mut self, id: &str, result: CallResult<'_>, turn: &mut Turn) {
+    pub(crate) fn end_call(&mut self, id: &str, result: CallResult<'_>, turn: &mut AdapterTurn) {
         self.end_call_with(id, result, ToolUpdate::new(), turn);
     }
 
@@ -91,7 +97,7 @@ impl ToolCallTracker {
         id: &str,
         result: CallResult<'_>,
         tool: ToolUpdate,
-        turn: &mut Turn,
+        turn: &mut AdapterTurn,
     ) {
         if self.plans.contains(id) {
             // The client received the plan instead of this call.
@@ -117,7 +123,7 @@ mod tests {
     use crate::turn::TurnEffect;
     use serde_json::json;
 
-    fn updates(turn: &Turn) -> Vec<&Value> {
+    fn updates(turn: &AdapterTurn) -> Vec<&Value> {
         let updates = turn.effects.iter().filter_map(|effect| match effect {
             TurnEffect::SendUpdate(update) => Some(update),
             _ => None,
@@ -128,7 +134,7 @@ mod tests {
     #[test]
     fn diff_is_kept_on_success_and_replaced_by_the_output_on_failure() {
         for (failed, content) in [(false, Value::Null), (true, json!("no such text"))] {
-            let (mut calls, mut turn) = (ToolCallTracker::new("/w"), Turn::default());
+            let (mut calls, mut turn) = (ToolCallTracker::new("/w"), AdapterTurn::default());
             turn.begin();
             let input = json!({"path": "a", "old_str": "x", "new_str": "y"});
             calls.begin_call("1", "edit", &input, &mut turn);
@@ -144,7 +150,7 @@ mod tests {
 
     #[test]
     fn plan_is_not_a_tool_call_and_output_is_sent_when_it_grows() {
-        let (mut calls, mut turn) = (ToolCallTracker::new("/w"), Turn::default());
+        let (mut calls, mut turn) = (ToolCallTracker::new("/w"), AdapterTurn::default());
         turn.begin();
         calls.begin_call("p", "todowrite", &json!({"todos": [{"content": "a"}]}), &mut turn);
         calls.show_output("p", "written", &mut turn);

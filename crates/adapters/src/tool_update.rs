@@ -57,7 +57,7 @@ impl ToolKind {
     }
 }
 
-/// New information about a tool call. `Turn::update_tool` sends the first one as `tool_call` and
+/// New information about a tool call. `AdapterTurn::update_tool` sends the first one as `tool_call` and
 /// every later one as `tool_call_update`.
 #[derive(Debug, Clone, Default)]
 pub struct ToolUpdate {

@@ -1,7 +1,7 @@
 //! The interface from a dialect to the adapter: updates, permission requests, lines for the
 //! program, and the outcome of the turn.
 
-use crate::outcome::TurnOutcome;
+use crate::outcome::AdapterTurnOutcome;
 use crate::{StopReason, ToolStatus, ToolUpdate, TurnFailure, TurnUsage};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -49,9 +49,9 @@ pub(crate) enum TurnEffect {
 /// The current turn of one session. It enforces the rules for every dialect: one outcome, tool
 /// calls created before they are updated and closed at the end, no empty chunks.
 #[derive(Debug, Default)]
-pub struct Turn {
+pub struct AdapterTurn {
     pub(crate) effects: Vec<TurnEffect>,
-    pub(crate) outcome: Option<TurnOutcome>,
+    pub(crate) outcome: Option<AdapterTurnOutcome>,
     pub(crate) usage: Option<TurnUsage>,
     pub(crate) cost: Option<f64>,
     /// The last lines that the dialect could not parse, in case nothing else explains a failure.
@@ -65,12 +65,12 @@ pub struct Turn {
 /// The number of unparsable lines that are kept.
 const NOISE_LINES_MAX: usize = 40;
 
-impl Turn {
+impl AdapterTurn {
     pub(crate) fn begin(&mut self) {
         // A program may create a tool call between turns; it belongs to no turn and is closed.
         self.close();
         let effects = std::mem::take(&mut self.effects);
-        *self = Turn { effects, is_running: true, ..Turn::default() };
+        *self = AdapterTurn { effects, is_running: true, ..AdapterTurn::default() };
     }
 
     pub(crate) fn mark_cancelled(&mut self) {
@@ -194,8 +194,10 @@ impl Turn {
     }
 
     /// Sends how many tokens of the context window are used.
-    pub fn send_context_size(&mut self, used: u64, size: u64) {
-        self.send_update(json!({"sessionUpdate": "usage_update", "used": used, "size": size}));
+    pub fn send_context_size(&mut self, used_tokens: u64, size: u64) {
+        self.send_update(
+            json!({"sessionUpdate": "usage_update", "used": used_tokens, "size": size}),
+        );
     }
 
     /// Sends information for the user that is neither text nor an error: a retry, a warning.
@@ -278,7 +280,7 @@ impl Turn {
     pub fn complete(&mut self, reason: StopReason) {
         let reason = if self.is_cancelled { StopReason::Cancelled } else { reason };
         if self.is_running() {
-            self.outcome = Some(TurnOutcome::Completed(reason));
+            self.outcome = Some(AdapterTurnOutcome::Completed(reason));
         }
     }
 
@@ -287,7 +289,7 @@ impl Turn {
         if self.is_cancelled {
             self.complete(StopReason::Cancelled);
         } else if self.is_running() {
-            self.outcome = Some(TurnOutcome::Failed(failure));
+            self.outcome = Some(AdapterTurnOutcome::Failed(failure));
         }
     }
 
@@ -306,13 +308,13 @@ mod tests {
     use super::*;
     use crate::FailureCause;
 
-    fn running_turn() -> Turn {
-        let mut turn = Turn::default();
+    fn running_turn() -> AdapterTurn {
+        let mut turn = AdapterTurn::default();
         turn.begin();
         turn
     }
 
-    fn updates(turn: &Turn) -> Vec<&Value> {
+    fn updates(turn: &AdapterTurn) -> Vec<&Value> {
         let updates = turn.effects.iter().filter_map(|effect| match effect {
             TurnEffect::SendUpdate(update) => Some(update),
             _ => None,
@@ -362,11 +364,11 @@ mod tests {
         let mut turn = running_turn();
         turn.complete(StopReason::Refusal);
         turn.fail(TurnFailure::new(FailureCause::Crashed, "late"));
-        assert_eq!(turn.outcome, Some(TurnOutcome::Completed(StopReason::Refusal)));
+        assert_eq!(turn.outcome, Some(AdapterTurnOutcome::Completed(StopReason::Refusal)));
         let mut turn = running_turn();
         turn.mark_cancelled();
         turn.fail(TurnFailure::new(FailureCause::Crashed, "killed"));
-        assert_eq!(turn.outcome, Some(TurnOutcome::Completed(StopReason::Cancelled)));
+        assert_eq!(turn.outcome, Some(AdapterTurnOutcome::Completed(StopReason::Cancelled)));
     }
 
     #[test]

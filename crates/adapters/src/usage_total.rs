@@ -1,18 +1,23 @@
 //! Reads token counts under their many names, and sums them over the model requests of a turn.
 
-use crate::{Turn, TurnUsage};
+use crate::{AdapterTurn, TurnUsage};
 use serde_json::Value;
 
 /// The tokens and the cost of all model requests of one turn.
 #[derive(Debug, Default)]
-pub(crate) struct UsageTotal {
+pub(crate) struct TurnUsageTotal {
     usage: TurnUsage,
     dollars: f64,
 }
 
-impl UsageTotal {
+impl TurnUsageTotal {
     /// Adds a model request and records the new sum in the turn.
-    pub(crate) fn add_request(&mut self, usage: TurnUsage, dollars: Option<f64>, turn: &mut Turn) {
+    pub(crate) fn add_request(
+        &mut self,
+        usage: TurnUsage,
+        dollars: Option<f64>,
+        turn: &mut AdapterTurn,
+    ) {
         if usage.input == 0 && usage.output == 0 {
             // The request was aborted, and the program does not report its usage.
             return;
@@ -64,8 +69,8 @@ mod tests {
 
     #[test]
     fn requests_are_summed_and_both_cases_are_read() {
-        let mut turn = Turn::default();
-        let mut total = UsageTotal::default();
+        let mut turn = AdapterTurn::default();
+        let mut total = TurnUsageTotal::default();
         let camel = json!({"inputTokens": 10, "outputTokens": 5, "cacheReadTokens": 2});
         let snake = json!({"input_tokens": 3, "output_tokens": 1, "cache_read_input_tokens": 90});
         total.add_request(read_usage(&camel).unwrap(), Some(0.5), &mut turn);
@@ -74,8 +79,8 @@ mod tests {
             TurnUsage { input: 103, output: 6, cached_read: Some(92), ..TurnUsage::default() };
         assert_eq!((turn.usage, turn.cost), (Some(sum), Some(0.75)));
         assert_eq!(read_usage(&json!({"premiumRequests": 1})), None);
-        let mut empty = Turn::default();
-        UsageTotal::default().add_request(TurnUsage::default(), None, &mut empty);
+        let mut empty = AdapterTurn::default();
+        TurnUsageTotal::default().add_request(TurnUsage::default(), None, &mut empty);
         assert_eq!(empty.usage, None);
     }
 }

@@ -2,7 +2,7 @@
 //! `started` on stdout and waits for ever.
 
 use jackfield_agents::{
-    AgentEvent, GuardCommand, LaunchCommand, ProcessLedger, StdoutFormat, spawn_agent,
+    AgentProcessEvent, GuardCommand, LaunchCommand, ProcessLedger, StdoutFormat, spawn_agent,
 };
 use std::error::Error;
 use std::io::Write as _;
@@ -25,7 +25,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let (events, mut heard) = tokio::sync::mpsc::channel(16);
     let _handle = spawn_agent(&guard, &launch, &mark, &ledger, events, ())?;
     while let Some(((), event)) = heard.recv().await {
-        if let AgentEvent::Started { .. } = event {
+        if let AgentProcessEvent::Started { .. } = event {
             writeln!(std::io::stdout(), "started")?;
         }
     }

@@ -8,7 +8,7 @@ use std::fmt;
 /// `Wrote`, then `Gone`, then `Swept`. An agent that could not be started has only `Gone` and
 /// `Swept`.
 #[derive(Debug)]
-pub enum AgentEvent {
+pub enum AgentProcessEvent {
     Started {
         pid: u32,
     },

@@ -4,7 +4,7 @@ use crate::os::ticks;
 use crate::stdin_writer::{BacklogFull, StdinWriter};
 use crate::stop::{GuardConnection, GuardRequest, StopUrgency};
 use bytes::Bytes;
-use jackfield_protocol::Valve;
+use jackfield_protocol::FlowControl;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,17 +12,17 @@ use std::time::Duration;
 /// exited.
 pub struct AgentHandle {
     stdin: StdinWriter,
-    valve: Arc<Valve>,
+    flow_control: Arc<FlowControl>,
     guard_connection: Arc<GuardConnection>,
 }
 
 impl AgentHandle {
     pub(crate) fn new(
         stdin: StdinWriter,
-        valve: Arc<Valve>,
+        flow_control: Arc<FlowControl>,
         guard_connection: Arc<GuardConnection>,
     ) -> AgentHandle {
-        AgentHandle { stdin, valve, guard_connection }
+        AgentHandle { stdin, flow_control, guard_connection }
     }
 
     /// Queues one frame, which contains no newline. Nothing is written before [`flush`]; call it
@@ -35,7 +35,7 @@ impl AgentHandle {
     }
 
     /// Writes the queued frames, with one system call if the pipe has room. Never waits: a task
-    /// writes the rest when the agent reads, and reports [`crate::AgentEvent::Wrote`]. Returns the
+    /// writes the rest when the agent reads, and reports [`crate::AgentProcessEvent::Wrote`]. Returns the
     /// number of bytes that this call has written, newlines included.
     pub fn flush(&mut self) -> usize {
         self.stdin.flush()
@@ -49,11 +49,11 @@ impl AgentHandle {
     /// Stops reading the agent's stdout, so the agent blocks when the pipe is full. Output that was
     /// already read is still delivered. After the agent's exit, its output is read to the end.
     pub fn pause(&mut self) {
-        self.valve.set_closed(true);
+        self.flow_control.pause_reading();
     }
 
     pub fn resume(&mut self) {
-        self.valve.set_closed(false);
+        self.flow_control.resume_reading();
     }
 
     /// Closes stdin after the queued frames and lets the program continue.
@@ -70,7 +70,7 @@ impl AgentHandle {
         self.guard_connection.send_request(GuardRequest::EndTools(since));
     }
 
-    /// Ends the agent and its process tree; [`crate::AgentEvent::Gone`] and `Swept` follow.
+    /// Ends the agent and its process tree; [`crate::AgentProcessEvent::Gone`] and `Swept` follow.
     pub fn stop(&mut self, stop: StopUrgency) {
         self.guard_connection.send_request(GuardRequest::Stop(stop));
         match stop {

@@ -107,8 +107,9 @@ impl ProcessLedger {
         }
         let same_boot =
             |record: &&LedgerRecord| record.boot_id == self.boot_id && !record.boot_id.is_empty();
-        let proved = |record: &Option<LedgerRecord>| record.as_ref().filter(same_boot).cloned();
-        let open = open.into_iter().map(|(mark, record)| (mark, proved(&record)));
+        let filter_current =
+            |record: &Option<LedgerRecord>| record.as_ref().filter(same_boot).cloned();
+        let open = open.into_iter().map(|(mark, record)| (mark, filter_current(&record)));
         let open: Vec<(String, Option<LedgerRecord>)> = open.collect();
         let guards = open.iter().filter_map(|(_, record)| record.as_ref()?.guard);
         reaped.ended = finish_guards(&guards.collect::<Vec<_>>());

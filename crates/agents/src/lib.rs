@@ -47,7 +47,7 @@ mod sweep;
 mod terminal_escapes;
 
 pub use agent_trees::{PeerLookup, ProcessPlace};
-pub use event::{AgentEvent, AgentExit, StdoutNoise};
+pub use event::{AgentExit, AgentProcessEvent, StdoutNoise};
 pub use handle::AgentHandle;
 pub use launch_command::{GuardCommand, LaunchCommand, ProcessLimits, StdoutFormat};
 pub use ledger::{ProcessLedger, ReapReport};

@@ -2,7 +2,7 @@
 
 use crate::pipe_reader;
 use crate::terminal_escapes::strip_escapes;
-use jackfield_protocol::redact::Redactor;
+use jackfield_protocol::redact::SecretRedactor;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::net::unix::pipe::Receiver;
@@ -15,9 +15,9 @@ const NOISE_SEARCHED_MAX: usize = 4 << 10;
 
 /// Shared by the reader of stderr and the reader of stdout, which adds noise.
 #[derive(Clone)]
-pub(crate) struct OutputTail {
+pub(crate) struct ProcessOutputTail {
     buffer: Arc<Mutex<TailBuffer>>,
-    redactor: Arc<Redactor>,
+    redactor: Arc<SecretRedactor>,
     limit: usize,
 }
 
@@ -30,9 +30,9 @@ struct TailBuffer {
     noise: u64,
 }
 
-impl OutputTail {
-    pub(crate) fn new(redactor: Redactor, limit: usize) -> OutputTail {
-        OutputTail { buffer: Arc::default(), redactor: Arc::new(redactor), limit }
+impl ProcessOutputTail {
+    pub(crate) fn new(redactor: SecretRedactor, limit: usize) -> ProcessOutputTail {
+        ProcessOutputTail { buffer: Arc::default(), redactor: Arc::new(redactor), limit }
     }
 
     pub(crate) fn push(&self, bytes: &[u8]) {
@@ -104,7 +104,7 @@ impl TailBuffer {
 /// Reads stderr to its end, or to the buffered output when the agent has exited.
 pub(crate) async fn read_stderr(
     mut pipe: Receiver,
-    tail: OutputTail,
+    tail: ProcessOutputTail,
     mut ended: oneshot::Receiver<()>,
 ) {
     loop {
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn only_the_last_lines_are_kept_and_no_half_secret_is_shown() {
         let env = [("A_KEY".to_owned(), "s3cr3t-value".to_owned())];
-        let tail = OutputTail::new(Redactor::new(&env), 100);
+        let tail = ProcessOutputTail::new(SecretRedactor::new(&env), 100);
         for number in 0..1000 {
             tail.push(format!("line {number} s3cr3t-value\n").as_bytes());
             let text = tail.text();
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn one_endless_line_is_bounded_too() {
-        let tail = OutputTail::new(Redactor::default(), 100);
+        let tail = ProcessOutputTail::new(SecretRedactor::default(), 100);
         tail.push(&b"x".repeat(100_000));
         tail.push(" \u{e4}nd".as_bytes());
         assert!(tail.text().ends_with("\u{e4}nd") && tail.text().len() <= 100);
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn noise_is_counted_shortened_and_kept_on_separate_lines() {
-        let tail = OutputTail::new(Redactor::default(), 1000);
+        let tail = ProcessOutputTail::new(SecretRedactor::default(), 1000);
         tail.push(b"half");
         let shown = tail.push_noise(format!("\x1b[31mBearer x123 {}", "y".repeat(5000)).as_bytes());
         assert!(shown.starts_with("Bearer *** yyy") && shown.len() == NOISE_BYTES_MAX, "{shown}");

@@ -1,7 +1,7 @@
 //! Starts an agent: creates its pipes, its guard and the tasks that supervise it.
 
 use crate::agent_env;
-use crate::event::AgentEvent;
+use crate::event::AgentProcessEvent;
 use crate::handle::AgentHandle;
 use crate::launch_command::{
     GuardCommand, LaunchCommand, ProcessLimits, StdoutFormat, is_valid_mark,
@@ -9,14 +9,13 @@ use crate::launch_command::{
 use crate::ledger::ProcessLedger;
 use crate::os::cgroup::ControlGroup;
 use crate::os::{MARK_VARIABLE, ProcessIdentity, fd_passing};
-use crate::output_tail::OutputTail;
+use crate::output_tail::ProcessOutputTail;
 use crate::shortage::describe_shortage;
 use crate::stdin_writer::StdinWriter;
 use crate::stdout_reader::StdoutReader;
 use crate::stop::GuardConnection;
 use crate::supervisor::AgentSupervisor;
-use jackfield_protocol::redact::Redactor;
-use jackfield_protocol::{LineSplitter, Valve};
+use jackfield_protocol::{FlowControl, LineSplitter, redact::SecretRedactor};
 use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -76,7 +75,7 @@ pub fn spawn_agent<K: Clone + Send + Sync + 'static>(
     launch: &LaunchCommand,
     mark: &str,
     ledger: &ProcessLedger,
-    events: mpsc::Sender<(K, AgentEvent)>,
+    events: mpsc::Sender<(K, AgentProcessEvent)>,
     key: K,
 ) -> Result<AgentHandle, SpawnError> {
     spawn_agent_with_limits(ProcessLimits::default(), guard, launch, mark, ledger, events, key)
@@ -89,7 +88,7 @@ pub fn spawn_agent_with_limits<K: Clone + Send + Sync + 'static>(
     launch: &LaunchCommand,
     mark: &str,
     ledger: &ProcessLedger,
-    events: mpsc::Sender<(K, AgentEvent)>,
+    events: mpsc::Sender<(K, AgentProcessEvent)>,
     key: K,
 ) -> Result<AgentHandle, SpawnError> {
     if launch.argv.is_empty() {
@@ -120,8 +119,8 @@ pub fn spawn_agent_with_limits<K: Clone + Send + Sync + 'static>(
     }
     let guard_connection = Arc::new(GuardConnection { socket: daemon_pipes.socket });
     let stdin = StdinWriter::new(daemon_pipes.stdin, limits.backlog_bytes_max);
-    let valve = Arc::new(Valve::default());
-    let tail = OutputTail::new(Redactor::new(&launch.env), limits.stderr_bytes_max);
+    let flow_control = Arc::new(FlowControl::default());
+    let tail = ProcessOutputTail::new(SecretRedactor::new(&launch.env), limits.stderr_bytes_max);
     let stdout_reader = StdoutReader {
         key: key.clone(),
         pipe: daemon_pipes.stdout,
@@ -132,7 +131,7 @@ pub fn spawn_agent_with_limits<K: Clone + Send + Sync + 'static>(
         stdout_format: launch.stdout_format,
         events: events.clone(),
         tail: tail.clone(),
-        valve: Arc::clone(&valve),
+        flow_control: Arc::clone(&flow_control),
     };
     let supervisor = AgentSupervisor {
         key,
@@ -148,7 +147,7 @@ pub fn spawn_agent_with_limits<K: Clone + Send + Sync + 'static>(
         needs_stdout: launch.stdout_format != StdoutFormat::Bytes,
     };
     tokio::spawn(supervisor.run(stdout_reader, daemon_pipes.stderr));
-    Ok(AgentHandle::new(stdin, valve, guard_connection))
+    Ok(AgentHandle::new(stdin, flow_control, guard_connection))
 }
 
 /// The daemon's ends of the pipes.

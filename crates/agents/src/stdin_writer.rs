@@ -3,9 +3,9 @@
 //! `flush` writes all queued frames at once with one system call. A task writes what the pipe does
 //! not take, and until it is done nothing else writes, so the order is preserved.
 
-use crate::event::AgentEvent;
+use crate::event::AgentProcessEvent;
 use bytes::Bytes;
-use jackfield_protocol::Backlog;
+use jackfield_protocol::WriteBacklog;
 use rustix::io::Errno;
 use std::cell::RefCell;
 use std::io::{self, IoSlice};
@@ -44,7 +44,7 @@ pub(crate) struct StdinWriter {
 struct WriterState {
     /// `None` once stdin is closed.
     pipe: Option<Arc<Sender>>,
-    queue: Backlog,
+    queue: WriteBacklog,
     /// The pipe was full, so the task writes.
     blocked: bool,
     /// Whether stdin is closed when the queue is empty.
@@ -62,7 +62,7 @@ enum WriteRound {
 
 impl StdinWriter {
     pub(crate) fn new(pipe: Sender, limit: usize) -> StdinWriter {
-        let (pipe, queue) = (Some(Arc::new(pipe)), Backlog::default());
+        let (pipe, queue) = (Some(Arc::new(pipe)), WriteBacklog::default());
         let state = WriterState { pipe, queue, blocked: false, closing: false };
         let state = Arc::new(Mutex::new(state));
         StdinWriter { state, wake: Arc::default(), broken: Arc::default(), limit }
@@ -117,7 +117,7 @@ impl StdinWriter {
     }
 
     /// The task that writes when `flush` could not. Ends when stdin is closed.
-    pub(crate) async fn run<K: Clone>(self, key: K, events: mpsc::Sender<(K, AgentEvent)>) {
+    pub(crate) async fn run<K: Clone>(self, key: K, events: mpsc::Sender<(K, AgentProcessEvent)>) {
         let mut wrote = 0;
         loop {
             let (pipe, blocked) = {
@@ -145,11 +145,11 @@ impl StdinWriter {
                 self.finish_round(state, &round)
             };
             if empty && 0 < wrote {
-                let _ = events.send((key.clone(), AgentEvent::Wrote { bytes: wrote })).await;
+                let _ = events.send((key.clone(), AgentProcessEvent::Wrote { bytes: wrote })).await;
                 wrote = 0;
             } else if 0 < wrote {
                 // A progress report; if the channel is full, the next report includes it.
-                let event = (key.clone(), AgentEvent::Wrote { bytes: wrote });
+                let event = (key.clone(), AgentProcessEvent::Wrote { bytes: wrote });
                 if events.try_send(event).is_ok() {
                     wrote = 0;
                 }

@@ -1,11 +1,11 @@
 //! Reads an agent's stdout and turns it into batches of frames, as fast as the receiver takes them.
 
-use crate::event::{AgentEvent, StdoutNoise};
+use crate::event::{AgentProcessEvent, StdoutNoise};
 use crate::launch_command::StdoutFormat;
-use crate::output_tail::OutputTail;
+use crate::output_tail::ProcessOutputTail;
 use crate::pipe_reader;
 use bytes::Bytes;
-use jackfield_protocol::{Frame, LineSplitter, LineTooLong, Valve};
+use jackfield_protocol::{FlowControl, Frame, LineSplitter, LineTooLong};
 use std::future::poll_fn;
 use std::io;
 use std::mem;
@@ -22,32 +22,33 @@ pub(crate) struct StdoutReader<K> {
     pub(crate) pipe: Receiver,
     pub(crate) splitter: LineSplitter,
     pub(crate) stdout_format: StdoutFormat,
-    pub(crate) events: mpsc::Sender<(K, AgentEvent)>,
-    pub(crate) tail: OutputTail,
-    pub(crate) valve: Arc<Valve>,
+    pub(crate) events: mpsc::Sender<(K, AgentProcessEvent)>,
+    pub(crate) tail: ProcessOutputTail,
+    pub(crate) flow_control: Arc<FlowControl>,
 }
 
 impl<K: Clone> StdoutReader<K> {
     /// Runs until stdout ends, or until the agent has exited and its output is delivered. A full
     /// channel stops the reading, and then the kernel blocks the agent.
     pub(crate) async fn run(self, mut ended: oneshot::Receiver<()>) {
-        let StdoutReader { key, mut pipe, mut splitter, stdout_format, events, tail, valve } = self;
+        let StdoutReader { key, mut pipe, mut splitter, stdout_format, events, tail, flow_control } =
+            self;
         loop {
             let chunk = tokio::select! {
                 biased;
                 _ = &mut ended => break,
-                chunk = read_when_open(&valve, &mut pipe) => chunk,
+                chunk = read_when_resumed(&flow_control, &mut pipe) => chunk,
             };
             let Ok(Some(chunk)) = chunk else { break };
             if stdout_format == StdoutFormat::Bytes {
-                let _ = events.send((key.clone(), AgentEvent::Output(chunk))).await;
+                let _ = events.send((key.clone(), AgentProcessEvent::Output(chunk))).await;
                 continue;
             }
-            let mut batch = EventBatch::new(stdout_format);
+            let mut batch = StdoutBatch::new(stdout_format);
             splitter.push(chunk, &mut |line| batch.add(line, &tail));
             batch.deliver(&key, &events).await;
         }
-        let mut batch = EventBatch::new(stdout_format);
+        let mut batch = StdoutBatch::new(stdout_format);
         pipe_reader::drain_pipe(&pipe, |chunk| match stdout_format {
             StdoutFormat::Bytes => batch.bytes.push(chunk),
             _ => splitter.push(chunk, &mut |line| batch.add(line, &tail)),
@@ -57,31 +58,34 @@ impl<K: Clone> StdoutReader<K> {
     }
 }
 
-async fn read_when_open(valve: &Valve, pipe: &mut Receiver) -> io::Result<Option<Bytes>> {
+async fn read_when_resumed(
+    flow_control: &FlowControl,
+    pipe: &mut Receiver,
+) -> io::Result<Option<Bytes>> {
     poll_fn(|cx| {
-        ready!(valve.poll_open(cx));
+        ready!(flow_control.poll_reading(cx));
         pipe_reader::poll_read(pipe, cx)
     })
     .await
 }
 
 #[derive(Default)]
-struct EventBatch {
+struct StdoutBatch {
     stdout_format: StdoutFormat,
     /// Events that come before the frames.
-    done: Vec<AgentEvent>,
+    done: Vec<AgentProcessEvent>,
     frames: Vec<Frame>,
     lines: Vec<Bytes>,
     bytes: Vec<Bytes>,
     noise: Option<StdoutNoise>,
 }
 
-impl EventBatch {
-    fn new(stdout_format: StdoutFormat) -> EventBatch {
-        EventBatch { stdout_format, ..EventBatch::default() }
+impl StdoutBatch {
+    fn new(stdout_format: StdoutFormat) -> StdoutBatch {
+        StdoutBatch { stdout_format, ..StdoutBatch::default() }
     }
 
-    fn add(&mut self, line: Result<Bytes, LineTooLong>, tail: &OutputTail) {
+    fn add(&mut self, line: Result<Bytes, LineTooLong>, tail: &ProcessOutputTail) {
         match line {
             Ok(line) if self.stdout_format == StdoutFormat::Lines => self.lines.push(line),
             Ok(line) => match Frame::parse(line.clone()) {
@@ -98,14 +102,15 @@ impl EventBatch {
                 self.add_noise(too_long.to_string().as_bytes(), tail).too_long += 1;
                 if self.stdout_format == StdoutFormat::Frames {
                     let before = mem::take(&mut self.frames);
-                    self.done.extend((!before.is_empty()).then_some(AgentEvent::Frames(before)));
-                    self.done.push(AgentEvent::Oversized(too_long));
+                    self.done
+                        .extend((!before.is_empty()).then_some(AgentProcessEvent::Frames(before)));
+                    self.done.push(AgentProcessEvent::Oversized(too_long));
                 }
             }
         }
     }
 
-    fn add_noise(&mut self, line: &[u8], tail: &OutputTail) -> &mut StdoutNoise {
+    fn add_noise(&mut self, line: &[u8], tail: &ProcessOutputTail) -> &mut StdoutNoise {
         let first = tail.push_noise(line);
         let noise = self.noise.get_or_insert(StdoutNoise { first, ..StdoutNoise::default() });
         noise.lines += 1;
@@ -113,21 +118,21 @@ impl EventBatch {
     }
 
     /// Sends the events of this batch. A closed channel is ignored.
-    async fn deliver<K: Clone>(self, key: &K, events: &mpsc::Sender<(K, AgentEvent)>) {
+    async fn deliver<K: Clone>(self, key: &K, events: &mpsc::Sender<(K, AgentProcessEvent)>) {
         for event in self.done {
             let _ = events.send((key.clone(), event)).await;
         }
         if !self.frames.is_empty() {
-            let _ = events.send((key.clone(), AgentEvent::Frames(self.frames))).await;
+            let _ = events.send((key.clone(), AgentProcessEvent::Frames(self.frames))).await;
         }
         if !self.lines.is_empty() {
-            let _ = events.send((key.clone(), AgentEvent::Lines(self.lines))).await;
+            let _ = events.send((key.clone(), AgentProcessEvent::Lines(self.lines))).await;
         }
         for bytes in self.bytes {
-            let _ = events.send((key.clone(), AgentEvent::Output(bytes))).await;
+            let _ = events.send((key.clone(), AgentProcessEvent::Output(bytes))).await;
         }
         if let Some(noise) = self.noise {
-            let _ = events.send((key.clone(), AgentEvent::Noise(noise))).await;
+            let _ = events.send((key.clone(), AgentProcessEvent::Noise(noise))).await;
         }
     }
 }
@@ -149,11 +154,11 @@ fn recover_frame(line: &Bytes) -> Option<(usize, Frame)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use jackfield_protocol::redact::Redactor;
+    use jackfield_protocol::redact::SecretRedactor;
 
-    fn read(lines: &[&[u8]]) -> (EventBatch, OutputTail) {
-        let tail = OutputTail::new(Redactor::default(), 1 << 14);
-        let mut batch = EventBatch::default();
+    fn read(lines: &[&[u8]]) -> (StdoutBatch, ProcessOutputTail) {
+        let tail = ProcessOutputTail::new(SecretRedactor::default(), 1 << 14);
+        let mut batch = StdoutBatch::default();
         for line in lines {
             batch.add(Ok(Bytes::copy_from_slice(line)), &tail);
         }

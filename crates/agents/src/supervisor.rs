@@ -1,10 +1,10 @@
 //! Supervises one agent according to the reports of its guard: started, exited, swept.
 
-use crate::event::{AgentEvent, AgentExit};
+use crate::event::{AgentExit, AgentProcessEvent};
 use crate::guard::guard_report::GuardReport;
 use crate::ledger::LedgerEntry;
 use crate::os::ProcessIdentity;
-use crate::output_tail::{self, OutputTail};
+use crate::output_tail::{self, ProcessOutputTail};
 use crate::stdin_writer::StdinWriter;
 use crate::stdout_reader::StdoutReader;
 use crate::stop::{GuardConnection, GuardRequest, StopUrgency};
@@ -32,7 +32,7 @@ const POLL_INTERVAL_MAX: Duration = Duration::from_millis(50);
 
 pub(crate) struct AgentSupervisor<K> {
     pub(crate) key: K,
-    pub(crate) events: mpsc::Sender<(K, AgentEvent)>,
+    pub(crate) events: mpsc::Sender<(K, AgentProcessEvent)>,
     pub(crate) guard_connection: Arc<GuardConnection>,
     pub(crate) stdin: StdinWriter,
     pub(crate) guard: Child,
@@ -40,7 +40,7 @@ pub(crate) struct AgentSupervisor<K> {
     pub(crate) entry: LedgerEntry,
     pub(crate) mark: String,
     pub(crate) sweeper: Arc<ProcessSweeper>,
-    pub(crate) tail: OutputTail,
+    pub(crate) tail: ProcessOutputTail,
     /// Whether the program is ended when it closes stdout. An agent is useless without it; a plain
     /// command may close it and go on.
     pub(crate) needs_stdout: bool,
@@ -61,7 +61,7 @@ impl<K: Clone + Send + Sync + 'static> AgentSupervisor<K> {
         self.stdin.abandon();
         output.finish().await;
         let (stderr_tail, noise) = (self.tail.text(), self.tail.noise());
-        self.send_event(AgentEvent::Gone(AgentExit { stderr_tail, noise, ..exit })).await;
+        self.send_event(AgentProcessEvent::Gone(AgentExit { stderr_tail, noise, ..exit })).await;
 
         let reported = match reports.next().await {
             Some(GuardReport::Swept { survivors }) => survivors,
@@ -79,7 +79,7 @@ impl<K: Clone + Send + Sync + 'static> AgentSupervisor<K> {
         if survivors.is_empty() {
             self.entry.close();
         }
-        let _ = self.events.send((self.key, AgentEvent::Swept { survivors })).await;
+        let _ = self.events.send((self.key, AgentProcessEvent::Swept { survivors })).await;
     }
 
     async fn receive_start(
@@ -97,7 +97,7 @@ impl<K: Clone + Send + Sync + 'static> AgentSupervisor<K> {
             }
         };
         self.entry.set_processes(self.guard_process, Some(process));
-        self.send_event(AgentEvent::Started { pid: process.pid }).await;
+        self.send_event(AgentProcessEvent::Started { pid: process.pid }).await;
         Ok(process)
     }
 
@@ -152,7 +152,7 @@ impl<K: Clone + Send + Sync + 'static> AgentSupervisor<K> {
     }
 
     /// Sends an event. A closed channel is ignored.
-    async fn send_event(&self, event: AgentEvent) {
+    async fn send_event(&self, event: AgentProcessEvent) {
         let _ = self.events.send((self.key.clone(), event)).await;
     }
 }
@@ -174,7 +174,7 @@ impl OutputTasks {
     fn start<K: Clone + Send + Sync + 'static>(
         stdout_reader: StdoutReader<K>,
         stderr: Receiver,
-        tail: OutputTail,
+        tail: ProcessOutputTail,
     ) -> OutputTasks {
         let (stdout_end, stdout_ended) = oneshot::channel();
         let (stderr_end, stderr_ended) = oneshot::channel();

@@ -1,12 +1,12 @@
 //! Carries out the outputs of the bus. Nothing here decides anything or waits.
 
-use crate::metrics::NoteCounters;
+use crate::metrics::{BusMetricsSnapshot, NoteCounters, WorkerSample};
 use crate::observe;
-use crate::routing::{BACKLOG_LIMITS, BusInput, BusOutput, WorkerCommand, WorkerId};
+use crate::routing::{BACKLOG_LIMITS, BusGauges, BusInput, BusOutput, WorkerCommand, WorkerId};
 use bytes::Bytes;
 use jackfield_agents::{
-    AgentEvent, AgentHandle, GuardCommand, LaunchCommand, ProcessLedger, ProcessLimits, SpawnError,
-    StdoutFormat, StopUrgency, spawn_agent_with_limits,
+    AgentHandle, AgentProcessEvent, GuardCommand, LaunchCommand, ProcessLedger, ProcessLimits,
+    SpawnError, StdoutFormat, StopUrgency, spawn_agent_with_limits,
 };
 use jackfield_hub::{ConnId, Exit};
 use jackfield_protocol::chain;
@@ -18,7 +18,7 @@ use tokio::sync::mpsc::Sender;
 
 /// What every worker is started with.
 #[derive(Debug)]
-pub(crate) struct SpawnContext {
+pub(crate) struct WorkerSpawnContext {
     pub(crate) guard: GuardCommand,
     pub(crate) ledger: ProcessLedger,
     /// Marks the processes of this bus among all processes of the machine.
@@ -32,38 +32,39 @@ pub(crate) struct SpawnContext {
 
 /// A handle, and whether it must be flushed at the end of this iteration of the loop.
 #[derive(Debug)]
-pub(crate) struct TrackedHandle<H> {
-    pub(crate) handle: H,
+struct TrackedHandle<H> {
+    handle: H,
     dirty: bool,
 }
 
 /// A worker whose process tree exists.
-pub(crate) struct RunningWorker {
-    pub(crate) tracked: TrackedHandle<AgentHandle>,
-    pub(crate) pool: Arc<str>,
-    pub(crate) pid: Option<u32>,
+struct RunningWorker {
+    tracked: TrackedHandle<AgentHandle>,
+    pool: Arc<str>,
+    pid: Option<u32>,
 }
 
 /// Connections and workers of the loop.
-pub(crate) struct Effects {
+pub(crate) struct BusEffects {
     conns: BTreeMap<ConnId, TrackedHandle<ClientHandle>>,
-    pub(crate) workers: BTreeMap<WorkerId, RunningWorker>,
-    pub(crate) spawn_context: SpawnContext,
-    worker_events: Sender<(WorkerId, AgentEvent)>,
-    pub(crate) note_counters: NoteCounters,
+    workers: BTreeMap<WorkerId, RunningWorker>,
+    spawn_context: WorkerSpawnContext,
+    worker_events: Sender<(WorkerId, AgentProcessEvent)>,
+    note_counters: NoteCounters,
     dirty_conns: Vec<ConnId>,
     dirty_workers: Vec<WorkerId>,
     /// Inputs that result from an output at once.
-    pub(crate) inputs: VecDeque<BusInput>,
-    pub(crate) stopped: bool,
+    inputs: VecDeque<BusInput>,
+    /// The bus has stopped.
+    stopped: bool,
 }
 
-impl Effects {
+impl BusEffects {
     pub(crate) fn new(
-        spawn_context: SpawnContext,
-        worker_events: Sender<(WorkerId, AgentEvent)>,
-    ) -> Effects {
-        Effects {
+        spawn_context: WorkerSpawnContext,
+        worker_events: Sender<(WorkerId, AgentProcessEvent)>,
+    ) -> BusEffects {
+        BusEffects {
             conns: BTreeMap::new(),
             workers: BTreeMap::new(),
             spawn_context,
@@ -91,6 +92,51 @@ impl Effects {
     /// Whether everything is written to all clients.
     pub(crate) fn is_all_written(&self) -> bool {
         self.conns.values().all(|it| it.handle.queued_bytes() == 0)
+    }
+
+    /// The bus has stopped, and no process is left.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stopped && self.workers.is_empty()
+    }
+
+    pub(crate) fn frame_bytes_max(&self) -> usize {
+        self.spawn_context.frame_bytes_max
+    }
+
+    /// Applies to new connections and new workers.
+    pub(crate) fn set_frame_bytes_max(&mut self, bytes: usize) {
+        self.spawn_context.frame_bytes_max = bytes;
+    }
+
+    pub(crate) fn set_worker_pid(&mut self, worker: WorkerId, pid: u32) {
+        if let Some(it) = self.workers.get_mut(&worker) {
+            it.pid = Some(pid);
+        }
+    }
+
+    /// Removes a worker whose process tree has ended.
+    pub(crate) fn remove_worker(&mut self, worker: WorkerId) {
+        self.workers.remove(&worker);
+    }
+
+    /// The next input that results from an output.
+    pub(crate) fn pop_input(&mut self) -> Option<BusInput> {
+        self.inputs.pop_front()
+    }
+
+    pub(crate) fn has_inputs(&self) -> bool {
+        !self.inputs.is_empty()
+    }
+
+    pub(crate) fn create_snapshot(&self, gauges: BusGauges) -> BusMetricsSnapshot {
+        let workers = self.workers.iter().map(|(id, it)| WorkerSample {
+            id: *id,
+            pool: Arc::clone(&it.pool),
+            pid: it.pid,
+            backlog: it.tracked.handle.backlog(),
+        });
+        let note_counters = self.note_counters.clone();
+        BusMetricsSnapshot { gauges, note_counters, workers: workers.collect() }
     }
 
     pub(crate) fn carry_out(&mut self, output: BusOutput) {

@@ -20,7 +20,9 @@ mod observe;
 mod poll_window;
 pub mod routing;
 mod serve;
+mod serve_error;
 
-pub use config::{ConfigError, ConfigProblem, ConfigSource, LoadedConfig};
+pub use config::{BusConfigError, ConfigProblem, ConfigSource, LoadedConfig};
 pub use listener::BusTransport;
-pub use serve::{BusOptions, BusReady, ServeError, serve};
+pub use serve::{BusOptions, BusReady, serve};
+pub use serve_error::ServeError;

@@ -1,10 +1,9 @@
 //! Accepts clients on stdio, a Unix socket or TCP, with or without TLS.
 
-use crate::serve::ServeError;
+use crate::serve_error::ServeError;
 use jackfield_protocol::chain;
-use jackfield_transport::TlsCertificate;
 use jackfield_transport::{
-    Authenticator, BearerToken, ClientListener, ClientStream, EndpointAddress,
+    BearerToken, ClientAuthenticator, ClientListener, ClientStream, EndpointAddress, TlsCertificate,
 };
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -49,7 +48,7 @@ impl BusListener {
         };
         let bound = match (transport, certificate, token) {
             (BusTransport::Tcp(at), Some(certificate), Some(token)) => {
-                ClientListener::bind_tls(*at, certificate, &Authenticator::from(token))
+                ClientListener::bind_tls(*at, certificate, &ClientAuthenticator::from(token))
             }
             (BusTransport::Tcp(at), Some(_), None) => {
                 return Err(ServeError::NeedsToken { address: *at });
@@ -58,7 +57,7 @@ impl BusListener {
                 return Err(ServeError::NotLoopback { address: *at });
             }
             (BusTransport::Tcp(_), None, Some(token)) => {
-                ClientListener::bind(&address, Some(&Authenticator::from(token)))
+                ClientListener::bind(&address, Some(&ClientAuthenticator::from(token)))
             }
             _ => ClientListener::bind_open(&address),
         };

@@ -2,12 +2,12 @@
 
 use crate::clock::MonotonicClock;
 use crate::config::{ConfigSource, LoadedConfig};
-use crate::effects::Effects;
+use crate::effects::BusEffects;
 use crate::listener::AcceptedClient;
-use crate::metrics::{MetricsSnapshot, SnapshotRequest};
+use crate::metrics::SnapshotRequest;
 use crate::poll_window::PollWindow;
 use crate::routing::{Bus, BusInput, WorkerId};
-use jackfield_agents::{AgentEvent, StdoutNoise, StopUrgency};
+use jackfield_agents::{AgentProcessEvent, StdoutNoise, StopUrgency};
 use jackfield_hub::{ConnId, Exit, Time};
 use jackfield_protocol::{Fault, Frame, chain};
 use jackfield_transport::{ClientEvent, ClientHandle};
@@ -26,8 +26,8 @@ const UNREAD_TIMEOUT: Duration = Duration::from_secs(5);
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// One bounded channel per source.
-pub(crate) struct LoopReceivers {
-    pub(crate) workers: Receiver<(WorkerId, AgentEvent)>,
+pub(crate) struct BusLoopReceivers {
+    pub(crate) workers: Receiver<(WorkerId, AgentProcessEvent)>,
     pub(crate) clients: Receiver<(ConnId, ClientEvent)>,
     pub(crate) accepted: Receiver<AcceptedClient>,
     pub(crate) snapshot_requests: Receiver<SnapshotRequest>,
@@ -40,27 +40,28 @@ pub(crate) enum BusSignal {
     Reload,
 }
 
-pub(crate) struct MainLoop {
-    pub(crate) bus: Bus,
-    pub(crate) clock: MonotonicClock,
-    pub(crate) effects: Effects,
-    pub(crate) source: ConfigSource,
-    pub(crate) client_events: Sender<(ConnId, ClientEvent)>,
+pub(crate) struct BusLoop {
+    bus: Bus,
+    clock: MonotonicClock,
+    effects: BusEffects,
+    source: ConfigSource,
+    client_events: Sender<(ConnId, ClientEvent)>,
     /// The bus stops with its only client.
-    pub(crate) is_stdio: bool,
-    pub(crate) next_conn: u64,
+    is_stdio: bool,
+    next_conn: u64,
     /// Unauthenticated clients that have not sent a valid frame yet.
-    pub(crate) unauthenticated: BTreeSet<ConnId>,
+    unauthenticated: BTreeSet<ConnId>,
     /// A stop was requested.
-    pub(crate) stopping: bool,
-    pub(crate) poll_window: PollWindow,
+    stopping: bool,
+    /// How long to poll before sleeping.
+    poll_window: PollWindow,
     /// The time of this iteration.
-    pub(crate) now: Time,
+    now: Time,
 }
 
 /// Why the loop woke up.
-enum LoopEvent {
-    Worker(WorkerId, AgentEvent),
+enum BusLoopEvent {
+    Worker(WorkerId, AgentProcessEvent),
     Client(ConnId, ClientEvent),
     Accepted(AcceptedClient),
     Snapshot(SnapshotRequest),
@@ -68,11 +69,34 @@ enum LoopEvent {
     Tick,
 }
 
-impl MainLoop {
+impl BusLoop {
+    pub(crate) fn new(
+        bus: Bus,
+        clock: MonotonicClock,
+        effects: BusEffects,
+        source: ConfigSource,
+        client_events: Sender<(ConnId, ClientEvent)>,
+        is_stdio: bool,
+    ) -> BusLoop {
+        BusLoop {
+            bus,
+            clock,
+            effects,
+            source,
+            client_events,
+            is_stdio,
+            next_conn: 0,
+            unauthenticated: BTreeSet::new(),
+            stopping: false,
+            poll_window: PollWindow::default(),
+            now: clock.now(),
+        }
+    }
+
     /// Runs until the bus has stopped and every process has ended.
-    pub(crate) async fn run(mut self, mut receivers: LoopReceivers) {
+    pub(crate) async fn run(mut self, mut receivers: BusLoopReceivers) {
         self.flush_all();
-        while !self.is_stopped() {
+        while !self.effects.is_stopped() {
             let event = self.next_event(&mut receivers).await;
             self.now = self.clock.now();
             let mut frames = self.handle_event(event);
@@ -90,7 +114,7 @@ impl MainLoop {
     }
 
     /// Waits until all clients have read everything and closed, except those that do not read.
-    async fn drain_clients(&mut self, receivers: &mut LoopReceivers) {
+    async fn drain_clients(&mut self, receivers: &mut BusLoopReceivers) {
         while self.effects.has_conns() {
             let timeout =
                 if self.effects.is_all_written() { CLOSE_TIMEOUT } else { UNREAD_TIMEOUT };
@@ -102,13 +126,8 @@ impl MainLoop {
         }
     }
 
-    /// All requests are answered, and no process is left.
-    fn is_stopped(&self) -> bool {
-        self.effects.stopped && self.effects.workers.is_empty()
-    }
-
     /// Polls for a short while if that was useful lately, then sleeps.
-    async fn next_event(&mut self, receivers: &mut LoopReceivers) -> LoopEvent {
+    async fn next_event(&mut self, receivers: &mut BusLoopReceivers) -> BusLoopEvent {
         let (clock, started) = (self.clock, self.clock.elapsed());
         let waited = || clock.elapsed().saturating_sub(started);
         let mut side = ReceiveSide::Workers;
@@ -128,29 +147,29 @@ impl MainLoop {
         event
     }
 
-    async fn wait_for_event(&self, receivers: &mut LoopReceivers) -> LoopEvent {
+    async fn wait_for_event(&self, receivers: &mut BusLoopReceivers) -> BusLoopEvent {
         let timeout = self.bus.poll_timeout().map(|it| self.clock.until(it));
         tokio::select! {
             biased;
-            Some((worker, event)) = receivers.workers.recv() => LoopEvent::Worker(worker, event),
-            Some((conn, event)) = receivers.clients.recv() => LoopEvent::Client(conn, event),
-            Some(client) = receivers.accepted.recv() => LoopEvent::Accepted(client),
-            Some(signal) = receivers.signals.recv() => LoopEvent::Signal(signal),
-            Some(request) = receivers.snapshot_requests.recv() => LoopEvent::Snapshot(request),
-            () = sleep_until_timeout(timeout) => LoopEvent::Tick,
+            Some((worker, event)) = receivers.workers.recv() => BusLoopEvent::Worker(worker, event),
+            Some((conn, event)) = receivers.clients.recv() => BusLoopEvent::Client(conn, event),
+            Some(client) = receivers.accepted.recv() => BusLoopEvent::Accepted(client),
+            Some(signal) = receivers.signals.recv() => BusLoopEvent::Signal(signal),
+            Some(request) = receivers.snapshot_requests.recv() => BusLoopEvent::Snapshot(request),
+            () = sleep_until_timeout(timeout) => BusLoopEvent::Tick,
         }
     }
 
     /// Handles rare events, which must not wait for a flood to end.
-    fn handle_rare_events(&mut self, receivers: &mut LoopReceivers) {
+    fn handle_rare_events(&mut self, receivers: &mut BusLoopReceivers) {
         if let Ok(signal) = receivers.signals.try_recv() {
-            self.handle_event(LoopEvent::Signal(signal));
+            self.handle_event(BusLoopEvent::Signal(signal));
         }
         if let Ok(client) = receivers.accepted.try_recv() {
-            self.handle_event(LoopEvent::Accepted(client));
+            self.handle_event(BusLoopEvent::Accepted(client));
         }
         if let Ok(request) = receivers.snapshot_requests.try_recv() {
-            self.handle_event(LoopEvent::Snapshot(request));
+            self.handle_event(BusLoopEvent::Snapshot(request));
         }
         if self.bus.poll_timeout().is_some_and(|it| it <= self.now) {
             self.feed(BusInput::Tick);
@@ -158,16 +177,16 @@ impl MainLoop {
     }
 
     /// Returns the number of frames.
-    fn handle_event(&mut self, event: LoopEvent) -> usize {
+    fn handle_event(&mut self, event: BusLoopEvent) -> usize {
         match event {
-            LoopEvent::Worker(worker, AgentEvent::Frames(frames)) => {
+            BusLoopEvent::Worker(worker, AgentProcessEvent::Frames(frames)) => {
                 let count = frames.len();
                 for frame in frames {
                     self.feed(BusInput::WorkerSentFrame { worker, frame });
                 }
                 return count;
             }
-            LoopEvent::Client(conn, ClientEvent::Frames(frames)) => {
+            BusLoopEvent::Client(conn, ClientEvent::Frames(frames)) => {
                 let count = frames.len();
                 self.unauthenticated.remove(&conn);
                 for frame in frames {
@@ -175,46 +194,44 @@ impl MainLoop {
                 }
                 return count;
             }
-            LoopEvent::Worker(worker, event) => self.on_worker(worker, event),
-            LoopEvent::Client(conn, event) => self.on_client(conn, event),
-            LoopEvent::Accepted(client) => self.on_accepted(client),
-            LoopEvent::Snapshot(request) => {
-                let snapshot = MetricsSnapshot::new(self.bus.gauges(), &self.effects);
+            BusLoopEvent::Worker(worker, event) => self.on_worker(worker, event),
+            BusLoopEvent::Client(conn, event) => self.on_client(conn, event),
+            BusLoopEvent::Accepted(client) => self.on_accepted(client),
+            BusLoopEvent::Snapshot(request) => {
+                let snapshot = self.effects.create_snapshot(self.bus.gauges());
                 // The requester may be gone.
                 let _ignored = request.send(snapshot);
             }
-            LoopEvent::Signal(BusSignal::Stop) => self.stop(),
-            LoopEvent::Signal(BusSignal::Reload) => self.reload(),
-            LoopEvent::Tick => self.feed(BusInput::Tick),
+            BusLoopEvent::Signal(BusSignal::Stop) => self.stop(),
+            BusLoopEvent::Signal(BusSignal::Reload) => self.reload(),
+            BusLoopEvent::Tick => self.feed(BusInput::Tick),
         }
         0
     }
 
-    fn on_worker(&mut self, worker: WorkerId, event: AgentEvent) {
+    fn on_worker(&mut self, worker: WorkerId, event: AgentProcessEvent) {
         match event {
-            AgentEvent::Started { pid } => {
-                if let Some(it) = self.effects.workers.get_mut(&worker) {
-                    it.pid = Some(pid);
-                }
+            AgentProcessEvent::Started { pid } => {
+                self.effects.set_worker_pid(worker, pid);
                 self.feed(BusInput::WorkerStarted { worker, pid });
             }
-            AgentEvent::Noise(noise) => self.on_noise(worker, &noise),
-            AgentEvent::Wrote { bytes } => self.feed(BusInput::WorkerWrote { worker, bytes }),
+            AgentProcessEvent::Noise(noise) => self.on_noise(worker, &noise),
+            AgentProcessEvent::Wrote { bytes } => self.feed(BusInput::WorkerWrote { worker, bytes }),
             // Workers send frames, and those are handled above.
-            AgentEvent::Frames(_)
-            | AgentEvent::Lines(_)
-            | AgentEvent::Output(_)
+            AgentProcessEvent::Frames(_)
+            | AgentProcessEvent::Lines(_)
+            | AgentProcessEvent::Output(_)
             // The noise event that comes with it ends the worker.
-            | AgentEvent::Oversized(_) => {}
-            AgentEvent::Gone(exit) => {
+            | AgentProcessEvent::Oversized(_) => {}
+            AgentProcessEvent::Gone(exit) => {
                 let clean = exit.code == Some(0);
                 self.feed(BusInput::WorkerGone { worker, exit: to_exit(exit), clean });
             }
-            AgentEvent::Swept { survivors } => {
+            AgentProcessEvent::Swept { survivors } => {
                 if !survivors.is_empty() {
                     tracing::error!(%worker, ?survivors, "failed to end processes of worker");
                 }
-                self.effects.workers.remove(&worker);
+                self.effects.remove_worker(worker);
             }
         }
     }
@@ -224,7 +241,7 @@ impl MainLoop {
     fn on_noise(&mut self, worker: WorkerId, noise: &StdoutNoise) {
         tracing::warn!(%worker, lines = noise.lines, first = noise.first, "worker wrote lines that are not messages");
         if 0 < noise.too_long {
-            let limit = self.effects.spawn_context.frame_bytes_max;
+            let limit = self.effects.frame_bytes_max();
             tracing::error!(%worker, limit, "line of worker exceeds `max_input_buffer`; stopping the worker");
             self.effects.with_worker(worker, |it| it.stop(StopUrgency::Now));
         }
@@ -266,7 +283,7 @@ impl MainLoop {
         self.next_conn += 1;
         let conn = ConnId(self.next_conn);
         let events = self.client_events.clone();
-        let frame_bytes_max = self.effects.spawn_context.frame_bytes_max;
+        let frame_bytes_max = self.effects.frame_bytes_max();
         let handle = jackfield_transport::open_connection(stream, conn, events, frame_bytes_max);
         self.effects.add_conn(conn, handle);
         if is_unauthenticated {
@@ -287,8 +304,7 @@ impl MainLoop {
                 for warning in &warnings {
                     tracing::warn!(config = self.source.name(), "{warning}");
                 }
-                // Applies to new connections.
-                self.effects.spawn_context.frame_bytes_max = frame_bytes_max;
+                self.effects.set_frame_bytes_max(frame_bytes_max);
                 self.feed(BusInput::Reload { config });
             }
             Err(error) => {
@@ -313,11 +329,11 @@ impl MainLoop {
             self.effects.carry_out(output);
         }
         loop {
-            while let Some(input) = self.effects.inputs.pop_front() {
+            while let Some(input) = self.effects.pop_input() {
                 self.feed(input);
             }
             self.effects.flush();
-            if self.effects.inputs.is_empty() {
+            if !self.effects.has_inputs() {
                 break;
             }
         }
@@ -331,21 +347,24 @@ enum ReceiveSide {
 }
 
 /// The next event that is already there, alternating between workers and clients.
-fn try_next_event(receivers: &mut LoopReceivers, side: &mut ReceiveSide) -> Option<LoopEvent> {
+fn try_next_event(
+    receivers: &mut BusLoopReceivers,
+    side: &mut ReceiveSide,
+) -> Option<BusLoopEvent> {
     for _ in 0..2 {
         let event;
         (event, *side) = match side {
             ReceiveSide::Workers => {
                 let receivers = receivers.workers.try_recv().ok();
                 (
-                    receivers.map(|(worker, event)| LoopEvent::Worker(worker, event)),
+                    receivers.map(|(worker, event)| BusLoopEvent::Worker(worker, event)),
                     ReceiveSide::Clients,
                 )
             }
             ReceiveSide::Clients => {
                 let receivers = receivers.clients.try_recv().ok();
                 (
-                    receivers.map(|(conn, event)| LoopEvent::Client(conn, event)),
+                    receivers.map(|(conn, event)| BusLoopEvent::Client(conn, event)),
                     ReceiveSide::Workers,
                 )
             }

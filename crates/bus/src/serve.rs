@@ -1,17 +1,16 @@
 //! A bus from start to end.
 
 use crate::clock::MonotonicClock;
-use crate::config::{ConfigError, ConfigSource};
-use crate::effects::{Effects, SpawnContext};
+use crate::config::ConfigSource;
+use crate::effects::{BusEffects, WorkerSpawnContext};
 use crate::listener::{BusListener, BusTransport};
-use crate::main_loop::{BusSignal, LoopReceivers, MainLoop};
+use crate::main_loop::{BusLoop, BusLoopReceivers, BusSignal};
 use crate::metrics;
-use crate::poll_window::PollWindow;
 use crate::routing::Bus;
+use crate::serve_error::ServeError;
 use jackfield_agents::{GuardCommand, ProcessLedger};
 use jackfield_transport::TlsCertificate;
-use jackfield_transport::{BearerToken, BindError, EndpointAddress, TokenError};
-use std::collections::BTreeSet;
+use jackfield_transport::{BearerToken, EndpointAddress};
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -47,45 +46,6 @@ pub struct BusReady {
     pub workers: usize,
 }
 
-/// Why a bus failed to start.
-#[derive(Debug, thiserror::Error)]
-pub enum ServeError {
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    #[error("cannot listen on `{address}`")]
-    Listen {
-        address: EndpointAddress,
-        #[source]
-        source: BindError,
-    },
-    #[error(
-        "`{address}` can be reached from other machines, and traffic would not be encrypted: \
-         pass --tls-cert, --tls-key and --token-file, or listen on 127.0.0.1"
-    )]
-    NotLoopback { address: SocketAddr },
-    #[error("`{address}` with TLS needs a token, or anyone could connect: pass --token-file")]
-    NeedsToken { address: SocketAddr },
-    #[error("cannot use the token file")]
-    Token(#[source] TokenError),
-    #[error("cannot serve metrics on `{address}`")]
-    Metrics {
-        address: SocketAddr,
-        #[source]
-        source: io::Error,
-    },
-    #[error(
-        "metrics on `{address}` could be read from other machines: serve them on 127.0.0.1, behind a \
-         proxy if necessary"
-    )]
-    MetricsNotLoopback { address: SocketAddr },
-    #[error("cannot prepare {what}")]
-    System {
-        what: &'static str,
-        #[source]
-        source: io::Error,
-    },
-}
-
 /// Runs a bus until it is asked to stop, or its only client on stdio has disconnected. `on_ready`
 /// is called when clients can connect.
 pub fn serve(mut options: BusOptions, on_ready: impl FnOnce(&BusReady)) -> Result<(), ServeError> {
@@ -118,26 +78,21 @@ pub fn serve(mut options: BusOptions, on_ready: impl FnOnce(&BusReady)) -> Resul
             workers: pools.iter().map(|it| it.instances).sum(),
         };
         let clock = MonotonicClock::start();
-        let main_loop = MainLoop {
-            bus: Bus::new(loaded.config, clock.now()),
+        let main_loop = BusLoop::new(
+            Bus::new(loaded.config, clock.now()),
             clock,
-            effects: Effects::new(spawn_context, worker_events),
-            is_stdio: options.transport == BusTransport::Stdio,
-            source: options.config,
+            BusEffects::new(spawn_context, worker_events),
+            options.config,
             client_events,
-            next_conn: 0,
-            unauthenticated: BTreeSet::new(),
-            stopping: false,
-            poll_window: PollWindow::default(),
-            now: clock.now(),
-        };
+            options.transport == BusTransport::Stdio,
+        );
         tokio::spawn(listener.accept_clients(accepted_tx));
         if let Some(metrics_listener) = metrics_listener {
             tokio::spawn(metrics::serve_page(metrics_listener, snapshot_requests_tx));
         }
         on_ready(&ready);
         let receivers =
-            LoopReceivers { workers, clients, accepted, snapshot_requests, signals: signals_rx };
+            BusLoopReceivers { workers, clients, accepted, snapshot_requests, signals: signals_rx };
         main_loop.run(receivers).await;
         tracing::info!("bus stopped");
         Ok(())
@@ -155,7 +110,7 @@ fn bind_metrics(address: SocketAddr) -> Result<tokio::net::TcpListener, ServeErr
 fn create_spawn_context(
     options: &BusOptions,
     frame_bytes_max: usize,
-) -> Result<SpawnContext, ServeError> {
+) -> Result<WorkerSpawnContext, ServeError> {
     let system_error = |what| move |source| ServeError::System { what, source };
     let ledger = ProcessLedger::open(&options.ledger).unwrap_or_else(|error| {
         // Guards end their workers in any case. Only if bus and guard are both killed, processes
@@ -172,7 +127,7 @@ fn create_spawn_context(
     let to_text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
         Some((name.into_string().ok()?, value.into_string().ok()?))
     };
-    Ok(SpawnContext {
+    Ok(WorkerSpawnContext {
         guard: options.guard.clone(),
         ledger,
         mark: format!("bus-{}-{seed:016x}", std::process::id()),

@@ -172,8 +172,8 @@ fn package_recipe(runner: &str, it: PackageDistribution, version: Option<&str>) 
 fn archive_recipe(it: BinaryTarget) -> LaunchRecipe {
     let name = it.cmd.rsplit(['/', '\\']).next().unwrap_or_default();
     // Some entries write the first arguments into the command.
-    let mut words = name.split_whitespace().map(str::to_owned);
-    let bin = words.next().unwrap_or_default();
+    let mut command = name.split_whitespace().map(str::to_owned);
+    let bin = command.next().unwrap_or_default();
     let bin = bin.strip_suffix(".exe").map_or_else(|| bin.clone(), str::to_owned);
-    LaunchRecipe { bin, args: words.chain(it.args).collect(), env: it.env, install: it.archive }
+    LaunchRecipe { bin, args: command.chain(it.args).collect(), env: it.env, install: it.archive }
 }

@@ -9,9 +9,9 @@ use crate::{
     commands::available_commands_update,
     model::ModelClient,
     options::MODE,
-    session::Session,
+    session::ChatSession,
     session_registry::{SessionRegistry, SessionSetup, replay_history, set_option},
-    store::{SessionPage, SessionStore},
+    store::{ChatSessionStore, StoredSessionPage},
 };
 use agent_client_protocol::{
     Agent, Client, ConnectTo, Error, on_receive_notification, on_receive_request,
@@ -40,7 +40,7 @@ pub async fn serve_agent(
     transport: impl ConnectTo<Agent> + 'static,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     let model = ModelClient::new(&config.settings)?;
-    let store = SessionStore::open(&config.store_path)?;
+    let store = ChatSessionStore::open(&config.store_path)?;
     let sessions = Arc::new(SessionRegistry::new(config, model, store));
     let cancel_sessions = Arc::clone(&sessions);
     Agent
@@ -75,7 +75,7 @@ struct RequestHandler<'a> {
 }
 
 /// Builds the response to a request that opens a session or changes its options.
-type BuildResponse = fn(&Session, SessionModeState, Vec<SessionConfigOption>) -> AgentResponse;
+type BuildResponse = fn(&ChatSession, SessionModeState, Vec<SessionConfigOption>) -> AgentResponse;
 
 impl RequestHandler<'_> {
     fn handle_request(self, request: ClientRequest) -> Result<(), Error> {
@@ -204,7 +204,7 @@ impl RequestHandler<'_> {
     /// Responds with the options of a session, as soon as the models are known.
     fn respond_with_options(
         self,
-        session: Result<Arc<Session>, Error>,
+        session: Result<Arc<ChatSession>, Error>,
         build_response: BuildResponse,
     ) -> Result<(), Error> {
         let session = match session {
@@ -262,7 +262,7 @@ fn session_setup(
     SessionSetup { cwd, additional_dirs, mcp_servers }
 }
 
-fn to_list_response(page: SessionPage) -> ListSessionsResponse {
+fn to_list_response(page: StoredSessionPage) -> ListSessionsResponse {
     let sessions = page.records.into_iter().map(|it| {
         let mut dirs = it.dirs.into_iter();
         let cwd = dirs.next().unwrap_or_default();

@@ -4,7 +4,7 @@ use crate::{
     history::HistoryEntry,
     mcp::McpServers,
     options::SessionOptions,
-    store::{SessionRecord, SessionStore, StoreError},
+    store::{ChatSessionStore, StoreError, StoredSession},
     tool::SessionContext,
 };
 use agent_client_protocol::v1::schema::{
@@ -19,11 +19,11 @@ use tokio_util::sync::CancellationToken;
 const TITLE_CHARS_MAX: usize = 60;
 
 /// A session that a client has opened.
-pub(crate) struct Session {
+pub(crate) struct ChatSession {
     pub(crate) context: SessionContext,
     pub(crate) mcp_servers: McpServers,
-    store: Arc<Mutex<SessionStore>>,
-    record: Mutex<SessionRecord>,
+    store: Arc<Mutex<ChatSessionStore>>,
+    record: Mutex<StoredSession>,
     /// Locked by the running turn.
     pub(crate) history: tokio::sync::Mutex<Vec<HistoryEntry>>,
     /// Cancels the running turn. Each turn has its own token, so that a cancel affects one turn
@@ -33,15 +33,15 @@ pub(crate) struct Session {
     open_calls: Mutex<HashSet<ToolCallId>>,
 }
 
-impl Session {
+impl ChatSession {
     pub(crate) fn new(
         context: SessionContext,
         mcp_servers: McpServers,
-        store: Arc<Mutex<SessionStore>>,
-        record: SessionRecord,
+        store: Arc<Mutex<ChatSessionStore>>,
+        record: StoredSession,
         history: Vec<HistoryEntry>,
-    ) -> Session {
-        Session {
+    ) -> ChatSession {
+        ChatSession {
             context,
             mcp_servers,
             store,
@@ -68,8 +68,8 @@ impl Session {
     /// Changes the record of the session and saves it.
     pub(crate) fn update_record(
         &self,
-        change: impl FnOnce(&mut SessionRecord),
-    ) -> Result<SessionRecord, StoreError> {
+        change: impl FnOnce(&mut StoredSession),
+    ) -> Result<StoredSession, StoreError> {
         let mut record = lock(&self.record);
         change(&mut record);
         lock(&self.store).save_record(&record)?;

@@ -8,10 +8,10 @@ use crate::{
     mcp::{McpServers, ServerSpawnContext},
     model::{ModelClient, ModelInfo, ModelTokenUsage},
     options::{AgentMode, OptionError, SessionOptions},
-    session::{Session, lock},
-    store::{SessionPage, SessionRecord, SessionStore, StoreError, unix_time_ms},
+    session::{ChatSession, lock},
+    store::{ChatSessionStore, StoreError, StoredSession, StoredSessionPage, unix_time_ms},
     tool::{IoCapabilities, SessionContext},
-    turn::{DisplayCapabilities, Turn, to_acp_usage},
+    turn::{ChatTurn, DisplayCapabilities, to_acp_usage},
 };
 use agent_client_protocol::{
     Client, Error,
@@ -41,8 +41,8 @@ const MODEL_LIST_WAIT_MAX: Duration = Duration::from_millis(1500);
 pub(crate) struct SessionRegistry {
     config: ChatAgentConfig,
     model: ModelClient,
-    store: Arc<Mutex<SessionStore>>,
-    open: Mutex<HashMap<SessionId, Arc<Session>>>,
+    store: Arc<Mutex<ChatSessionStore>>,
+    open: Mutex<HashMap<SessionId, Arc<ChatSession>>>,
     /// The models of the server. Requested on first use, and again if the request failed.
     models: OnceCell<Vec<ModelInfo>>,
     client_capabilities: Mutex<ClientCapabilities>,
@@ -70,7 +70,7 @@ impl SessionRegistry {
     pub(crate) fn new(
         config: ChatAgentConfig,
         model: ModelClient,
-        store: SessionStore,
+        store: ChatSessionStore,
     ) -> SessionRegistry {
         SessionRegistry {
             config,
@@ -90,9 +90,9 @@ impl SessionRegistry {
         &self,
         setup: SessionSetup,
         client: &ConnectionTo<Client>,
-    ) -> Result<Arc<Session>, Error> {
+    ) -> Result<Arc<ChatSession>, Error> {
         setup.validate()?;
-        let record = SessionRecord {
+        let record = StoredSession {
             id: new_session_id()?,
             dirs: Vec::new(),
             title: None,
@@ -113,7 +113,7 @@ impl SessionRegistry {
         id: &SessionId,
         setup: SessionSetup,
         client: &ConnectionTo<Client>,
-    ) -> Result<Arc<Session>, Error> {
+    ) -> Result<Arc<ChatSession>, Error> {
         setup.validate()?;
         let store = lock(&self.store);
         let record = load_record(&store, id)?;
@@ -131,10 +131,10 @@ impl SessionRegistry {
         id: &SessionId,
         setup: SessionSetup,
         client: &ConnectionTo<Client>,
-    ) -> Result<Arc<Session>, Error> {
+    ) -> Result<Arc<ChatSession>, Error> {
         setup.validate()?;
         let store = lock(&self.store);
-        let record = SessionRecord { id: new_session_id()?, ..load_record(&store, id)? };
+        let record = StoredSession { id: new_session_id()?, ..load_record(&store, id)? };
         store.copy_entries(&id.0, &record.id).map_err(to_acp_error)?;
         let history = store.load_entries(&record.id).map_err(to_acp_error)?;
         drop(store);
@@ -143,13 +143,13 @@ impl SessionRegistry {
 
     fn open_session(
         &self,
-        record: SessionRecord,
+        record: StoredSession,
         history: Vec<HistoryEntry>,
         setup: SessionSetup,
         client: &ConnectionTo<Client>,
-    ) -> Result<Arc<Session>, Error> {
+    ) -> Result<Arc<ChatSession>, Error> {
         let dirs: Vec<PathBuf> = std::iter::once(setup.cwd).chain(setup.additional_dirs).collect();
-        let record = SessionRecord { dirs: dirs.clone(), ..record };
+        let record = StoredSession { dirs: dirs.clone(), ..record };
         lock(&self.store).save_record(&record).map_err(to_acp_error)?;
         let id = SessionId::new(record.id.clone());
         let capabilities = lock(&self.client_capabilities).clone();
@@ -170,13 +170,14 @@ impl SessionRegistry {
         let spawn_context = ServerSpawnContext::from_session(&context);
         let start_timeout = self.config.settings.mcp_start_max;
         let mcp_servers = McpServers::start(setup.mcp_servers, &spawn_context, start_timeout);
-        let session = Session::new(context, mcp_servers, Arc::clone(&self.store), record, history);
+        let session =
+            ChatSession::new(context, mcp_servers, Arc::clone(&self.store), record, history);
         let session = Arc::new(session);
         lock(&self.open).insert(id, Arc::clone(&session));
         Ok(session)
     }
 
-    pub(crate) fn find_session(&self, id: &SessionId) -> Result<Arc<Session>, Error> {
+    pub(crate) fn find_session(&self, id: &SessionId) -> Result<Arc<ChatSession>, Error> {
         lock(&self.open).get(id).cloned().ok_or_else(|| session_not_found(id))
     }
 
@@ -197,7 +198,7 @@ impl SessionRegistry {
         &self,
         cwd: Option<&Path>,
         cursor: Option<&str>,
-    ) -> Result<SessionPage, Error> {
+    ) -> Result<StoredSessionPage, Error> {
         lock(&self.store).list_sessions(cwd, cursor).map_err(to_acp_error)
     }
 
@@ -205,7 +206,7 @@ impl SessionRegistry {
     /// an update is sent.
     pub(crate) async fn config_options(
         self: &Arc<Self>,
-        session: &Arc<Session>,
+        session: &Arc<ChatSession>,
     ) -> Vec<SessionConfigOption> {
         let registry = Arc::clone(self);
         let mut loading = tokio::spawn(async move { registry.load_models().await });
@@ -224,15 +225,15 @@ impl SessionRegistry {
         options.to_config_options(self.models.get().map_or(&[], Vec::as_slice))
     }
 
-    fn send_options_update(&self, session: &Session, options: &SessionOptions) {
+    fn send_options_update(&self, session: &ChatSession, options: &SessionOptions) {
         let update = ConfigOptionUpdate::new(self.to_config_options(options));
         session.send_update(SessionUpdate::ConfigOptionUpdate(update));
     }
 
-    /// Runs one prompt in a turn that was started with [`Session::begin_turn`].
+    /// Runs one prompt in a turn that was started with [`ChatSession::begin_turn`].
     pub(crate) async fn run_prompt(
         &self,
-        session: &Session,
+        session: &ChatSession,
         content: Vec<ContentBlock>,
         canceled: CancellationToken,
     ) -> Result<PromptResponse, Error> {
@@ -246,14 +247,14 @@ impl SessionRegistry {
 
     async fn handle_prompt(
         &self,
-        session: &Session,
+        session: &ChatSession,
         content: Vec<ContentBlock>,
         tokens: &mut ModelTokenUsage,
     ) -> Result<StopReason, StoreError> {
         let mut history = session.history.lock().await;
         let options = session.options();
         let models = self.models.get().map_or(&[][..], Vec::as_slice);
-        let mut turn = Turn {
+        let mut turn = ChatTurn {
             session,
             history: &mut history,
             model: &self.model,
@@ -280,7 +281,7 @@ impl SessionRegistry {
     async fn run_command(
         &self,
         command: SlashCommand<'_>,
-        turn: &mut Turn<'_>,
+        turn: &mut ChatTurn<'_>,
     ) -> Result<StopReason, StoreError> {
         let session = turn.session;
         let reply = match command {
@@ -313,7 +314,7 @@ impl SessionRegistry {
 }
 
 /// Sets an option. Sends an update of the mode for clients that support only modes.
-pub(crate) fn set_option(session: &Session, option: &str, value: &str) -> Result<(), Error> {
+pub(crate) fn set_option(session: &ChatSession, option: &str, value: &str) -> Result<(), Error> {
     let mut options = session.options();
     let previous_mode = options.mode;
     let to_invalid_params = |error: OptionError| Error::invalid_params().data(error.to_string());
@@ -327,14 +328,14 @@ pub(crate) fn set_option(session: &Session, option: &str, value: &str) -> Result
 }
 
 /// Sends the history of a session that was just opened to its client.
-pub(crate) fn replay_history(session: &Session) {
+pub(crate) fn replay_history(session: &ChatSession) {
     let history = session.history.try_lock().expect("no turn has started");
     for update in to_session_updates(&history) {
         session.send_update(update);
     }
 }
 
-fn load_record(store: &SessionStore, id: &SessionId) -> Result<SessionRecord, Error> {
+fn load_record(store: &ChatSessionStore, id: &SessionId) -> Result<StoredSession, Error> {
     store.load_record(&id.0).map_err(to_acp_error)?.ok_or_else(|| session_not_found(id))
 }
 

@@ -18,7 +18,7 @@ const BUSY_MAX: Duration = Duration::from_secs(10);
 
 /// The properties of a session, without its history.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct SessionRecord {
+pub(crate) struct StoredSession {
     pub(crate) id: String,
     /// The working directory first, then the additional ones.
     pub(crate) dirs: Vec<PathBuf>,
@@ -48,18 +48,18 @@ pub(crate) enum StoreError {
     InvalidCursor(String),
 }
 
-pub(crate) struct SessionStore {
+pub(crate) struct ChatSessionStore {
     connection: Connection,
 }
 
 /// A page of sessions, most recently used first, and the cursor of the next page.
-pub(crate) struct SessionPage {
-    pub(crate) records: Vec<SessionRecord>,
+pub(crate) struct StoredSessionPage {
+    pub(crate) records: Vec<StoredSession>,
     pub(crate) next_cursor: Option<String>,
 }
 
-impl SessionStore {
-    pub(crate) fn open(path: &Path) -> Result<SessionStore, StoreError> {
+impl ChatSessionStore {
+    pub(crate) fn open(path: &Path) -> Result<ChatSessionStore, StoreError> {
         if let Some(dir) = path.parent() {
             private_files::create_dir(dir)
                 .map_err(|source| StoreError::Directory { path: dir.to_owned(), source })?;
@@ -84,11 +84,11 @@ impl SessionStore {
                  ) STRICT, WITHOUT ROWID;",
             )
             .map_err(to_open_error)?;
-        Ok(SessionStore { connection })
+        Ok(ChatSessionStore { connection })
     }
 
     /// Inserts or replaces the record of a session.
-    pub(crate) fn save_record(&self, record: &SessionRecord) -> Result<(), StoreError> {
+    pub(crate) fn save_record(&self, record: &StoredSession) -> Result<(), StoreError> {
         let cwd = record.dirs.first().map(|it| it.to_string_lossy().into_owned());
         self.connection.execute(
             "INSERT OR REPLACE INTO sessions VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
@@ -105,10 +105,10 @@ impl SessionStore {
         Ok(())
     }
 
-    pub(crate) fn load_record(&self, id: &str) -> Result<Option<SessionRecord>, StoreError> {
+    pub(crate) fn load_record(&self, id: &str) -> Result<Option<StoredSession>, StoreError> {
         let mut query = self.connection.prepare_cached("SELECT * FROM sessions WHERE id = ?1")?;
-        let row = query.query_row([id], SessionRow::from_sql).optional()?;
-        row.map(SessionRow::into_record).transpose()
+        let row = query.query_row([id], SessionColumns::from_sql).optional()?;
+        row.map(SessionColumns::into_record).transpose()
     }
 
     /// Appends entries after the first `count` ones, all or none.
@@ -156,7 +156,7 @@ impl SessionStore {
         &self,
         cwd: Option<&Path>,
         cursor: Option<&str>,
-    ) -> Result<SessionPage, StoreError> {
+    ) -> Result<StoredSessionPage, StoreError> {
         let (before, id) = match cursor {
             Some(cursor) => parse_cursor(cursor)?,
             None => (i64::MAX, String::new()),
@@ -168,15 +168,16 @@ impl SessionStore {
              ORDER BY updated DESC, id LIMIT ?4",
         )?;
         // One more than a page shows whether there is a next page.
-        let rows = query.query_map(params![cwd, before, id, PAGE_LEN + 1], SessionRow::from_sql)?;
-        let records: Result<Vec<SessionRecord>, StoreError> =
+        let rows =
+            query.query_map(params![cwd, before, id, PAGE_LEN + 1], SessionColumns::from_sql)?;
+        let records: Result<Vec<StoredSession>, StoreError> =
             rows.map(|row| row?.into_record()).collect();
         let mut records = records?;
         let count = i64::try_from(records.len()).unwrap_or(i64::MAX);
         let has_next = records.pop_if(|_| PAGE_LEN < count).is_some();
         let last = records.last().filter(|_| has_next);
         let next_cursor = last.map(|it| format!("{}-{}", it.updated_at_ms, it.id));
-        Ok(SessionPage { records, next_cursor })
+        Ok(StoredSessionPage { records, next_cursor })
     }
 
     /// Copies the history of one session to another.
@@ -200,7 +201,7 @@ impl SessionStore {
 }
 
 /// A row of `sessions`, with the JSON columns as text.
-struct SessionRow {
+struct SessionColumns {
     id: String,
     dirs: String,
     title: Option<String>,
@@ -209,9 +210,9 @@ struct SessionRow {
     updated: i64,
 }
 
-impl SessionRow {
-    fn from_sql(row: &rusqlite::Row<'_>) -> rusqlite::Result<SessionRow> {
-        Ok(SessionRow {
+impl SessionColumns {
+    fn from_sql(row: &rusqlite::Row<'_>) -> rusqlite::Result<SessionColumns> {
+        Ok(SessionColumns {
             id: row.get("id")?,
             dirs: row.get("dirs")?,
             title: row.get("title")?,
@@ -221,9 +222,9 @@ impl SessionRow {
         })
     }
 
-    fn into_record(self) -> Result<SessionRecord, StoreError> {
+    fn into_record(self) -> Result<StoredSession, StoreError> {
         let to_damaged = |source| StoreError::Damaged { id: self.id.clone(), source };
-        Ok(SessionRecord {
+        Ok(StoredSession {
             dirs: serde_json::from_str(&self.dirs).map_err(to_damaged)?,
             options: serde_json::from_str(&self.choices).map_err(to_damaged)?,
             granted_permissions: serde_json::from_str(&self.allowed).map_err(to_damaged)?,
@@ -256,9 +257,9 @@ mod tests {
     use proptest::{collection::vec, prelude::*, test_runner::TestRunner};
     use std::cell::{Cell, RefCell};
 
-    fn record(id: &str, cwd: &str) -> SessionRecord {
+    fn record(id: &str, cwd: &str) -> StoredSession {
         let options = SessionOptions { mode: AgentMode::Edit, model: "m".to_owned(), effort: None };
-        SessionRecord {
+        StoredSession {
             id: id.to_owned(),
             dirs: vec![cwd.into(), "/more".into()],
             title: Some("A title".to_owned()),
@@ -276,14 +277,14 @@ mod tests {
     fn stored_session_is_readable_after_reopening() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("deep/agent.db");
-        let mut store = SessionStore::open(&path).unwrap();
+        let mut store = ChatSessionStore::open(&path).unwrap();
         store.save_record(&record("a", "/w")).unwrap();
         store.append_entries("a", 0, &[hint("1"), hint("2")]).unwrap();
         store.append_entries("a", 2, &[hint("3")]).unwrap();
         drop(store);
-        let store = SessionStore::open(&path).unwrap();
+        let store = ChatSessionStore::open(&path).unwrap();
         let found = store.load_record("a").unwrap().unwrap();
-        assert_eq!(SessionRecord { updated_at_ms: 0, ..found }, record("a", "/w"));
+        assert_eq!(StoredSession { updated_at_ms: 0, ..found }, record("a", "/w"));
         assert_eq!(store.load_entries("a").unwrap(), [hint("1"), hint("2"), hint("3")]);
         assert_eq!(store.load_record("b").unwrap(), None);
     }
@@ -293,7 +294,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("agent.db");
         let (mut one, mut two) =
-            (SessionStore::open(&path).unwrap(), SessionStore::open(&path).unwrap());
+            (ChatSessionStore::open(&path).unwrap(), ChatSessionStore::open(&path).unwrap());
         one.save_record(&record("a", "/w")).unwrap();
         one.append_entries("a", 0, &[hint("1"), hint("2")]).unwrap();
         let refused = two.append_entries("a", 1, &[hint("x"), hint("y")]);
@@ -304,7 +305,7 @@ mod tests {
     #[test]
     fn pages_list_every_session_once_most_recently_used_first() {
         let dir = tempfile::tempdir().unwrap();
-        let store = SessionStore::open(&dir.path().join("agent.db")).unwrap();
+        let store = ChatSessionStore::open(&dir.path().join("agent.db")).unwrap();
         for at in 0..120 {
             let cwd = if at % 2 == 0 { "/even" } else { "/odd" };
             store.save_record(&record(&format!("s-{at:03}"), cwd)).unwrap();
@@ -333,7 +334,7 @@ mod tests {
     #[test]
     fn copy_is_independent_and_deleted_session_is_gone() {
         let dir = tempfile::tempdir().unwrap();
-        let mut store = SessionStore::open(&dir.path().join("agent.db")).unwrap();
+        let mut store = ChatSessionStore::open(&dir.path().join("agent.db")).unwrap();
         store.save_record(&record("a", "/w")).unwrap();
         store.append_entries("a", 0, &[hint("1")]).unwrap();
         store.copy_entries("a", "b").unwrap();
@@ -349,7 +350,7 @@ mod tests {
     #[test]
     fn appended_entries_are_read_in_order() {
         let dir = tempfile::tempdir().unwrap();
-        let store = RefCell::new(SessionStore::open(&dir.path().join("agent.db")).unwrap());
+        let store = RefCell::new(ChatSessionStore::open(&dir.path().join("agent.db")).unwrap());
         let pieces = vec(vec(".*", 0..4), 0..6);
         let mut runner = TestRunner::new(ProptestConfig::with_cases(256));
         let count = Cell::new(0);

@@ -27,7 +27,7 @@ pub(crate) struct AppendQueue {
 
 #[derive(Debug, Default)]
 struct QueuedStream {
-    batch: EventBatch,
+    batch: QueuedBatch,
     in_flight: bool,
     /// When the last append was handed over.
     sent_at: Option<Instant>,
@@ -38,7 +38,7 @@ struct QueuedStream {
 
 /// Events, or a summary, or both.
 #[derive(Debug, Default)]
-struct EventBatch {
+struct QueuedBatch {
     first: u64,
     count: u32,
     body: Vec<u8>,
@@ -47,7 +47,7 @@ struct EventBatch {
     is_urgent: bool,
 }
 
-impl EventBatch {
+impl QueuedBatch {
     fn is_empty(&self) -> bool {
         self.count == 0 && self.summary.is_none()
     }
@@ -85,7 +85,7 @@ impl AppendQueue {
     }
 
     /// The batch that gets the next event.
-    fn batch(&mut self, session: &SessionId, next: Seq) -> &mut EventBatch {
+    fn batch(&mut self, session: &SessionId, next: Seq) -> &mut QueuedBatch {
         let stream = self.streams.entry(session.clone()).or_default();
         let batch = &mut stream.batch;
         if batch.is_empty() {

@@ -11,7 +11,8 @@ use crate::{
 };
 use bytes::Bytes;
 use jackfield_agents::{
-    AgentEvent, AgentHandle, GuardCommand, LaunchCommand, ProcessLedger, StdoutFormat, StopUrgency,
+    AgentHandle, AgentProcessEvent, GuardCommand, LaunchCommand, ProcessLedger, StdoutFormat,
+    StopUrgency,
 };
 use jackfield_events::{Seq, SessionId, SessionSummary};
 use jackfield_hub::{
@@ -51,7 +52,7 @@ pub(crate) struct SpawnContext {
 }
 
 /// Connections, agents and the journal of the loop.
-pub(crate) struct Effects {
+pub(crate) struct HubEffects {
     pub(crate) conns: BTreeMap<ConnId, ClientHandle>,
     pub(crate) agents: BTreeMap<AgentId, AgentHandle>,
     pub(crate) journal_port: NonBlockingJournal,
@@ -60,7 +61,7 @@ pub(crate) struct Effects {
     pub(crate) served: AgentServices,
     pub(crate) spawn_context: SpawnContext,
     pub(crate) counters: LoopCounters,
-    pub(crate) agent_events: Sender<(AgentId, AgentEvent)>,
+    pub(crate) agent_events: Sender<(AgentId, AgentProcessEvent)>,
     /// Handles that must be flushed at the end of this iteration of the loop.
     dirty_conns: BTreeSet<ConnId>,
     dirty_agents: BTreeSet<AgentId>,
@@ -70,15 +71,15 @@ pub(crate) struct Effects {
     pub(crate) stopped: bool,
 }
 
-impl Effects {
+impl HubEffects {
     pub(crate) fn new(
         journal_port: NonBlockingJournal,
         agent_registry: AgentRegistry,
         served: AgentServices,
         spawn_context: SpawnContext,
-        agent_events: Sender<(AgentId, AgentEvent)>,
-    ) -> Effects {
-        Effects {
+        agent_events: Sender<(AgentId, AgentProcessEvent)>,
+    ) -> HubEffects {
+        HubEffects {
             conns: BTreeMap::new(),
             agents: BTreeMap::new(),
             append_queue: AppendQueue::new(journal_port.append_interval()),
@@ -371,10 +372,10 @@ impl Effects {
 
 fn storage_fault(error: &AppendError) -> StorageFault {
     match error.storage_fault() {
-        jackfield_journal::StorageFault::DiskFull => StorageFault::DiskFull,
-        jackfield_journal::StorageFault::ReadOnly => StorageFault::ReadOnly,
-        jackfield_journal::StorageFault::FileChanged => StorageFault::FileChanged,
-        jackfield_journal::StorageFault::Other => StorageFault::Other,
+        jackfield_journal::JournalStorageFault::DiskFull => StorageFault::DiskFull,
+        jackfield_journal::JournalStorageFault::ReadOnly => StorageFault::ReadOnly,
+        jackfield_journal::JournalStorageFault::FileChanged => StorageFault::FileChanged,
+        jackfield_journal::JournalStorageFault::Other => StorageFault::Other,
     }
 }
 

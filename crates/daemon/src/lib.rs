@@ -45,7 +45,7 @@ mod tenants;
 pub mod token;
 mod web;
 
-pub use agent_registry::load_catalog;
+pub use agent_registry::{FIX_SEPARATOR, load_catalog};
 pub use boot::clean_up;
 pub use config::Settings;
 pub use fleet::{FleetConfig, FleetError, LogMaintenanceConfig, MemberRole};

@@ -2,7 +2,7 @@
 
 use crate::serve::BootError;
 use jackfield_protocol::chain;
-use jackfield_transport::{Authenticator, ClientListener, ClientStream, EndpointAddress};
+use jackfield_transport::{ClientAuthenticator, ClientListener, ClientStream, EndpointAddress};
 use std::{os::fd::OwnedFd, path::Path};
 use tokio::sync::mpsc;
 
@@ -12,7 +12,7 @@ pub(crate) fn open_listeners(
     addresses: Vec<EndpointAddress>,
     own: &Path,
     passed: Option<OwnedFd>,
-    authenticator: &Authenticator,
+    authenticator: &ClientAuthenticator,
     accepted: &mpsc::Sender<ClientStream>,
 ) -> Result<Vec<EndpointAddress>, BootError> {
     let passed = passed.map(ClientListener::adopt).transpose().map_err(BootError::PassedSocket)?;

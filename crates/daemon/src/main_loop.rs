@@ -2,11 +2,11 @@
 
 use crate::{
     clock,
-    effects::{Effects, HUB_READ_TOKEN},
+    effects::{HUB_READ_TOKEN, HubEffects},
     fleet::FleetCall,
     freed_memory::FreedMemory,
     metrics::{MetricsSnapshot, SnapshotRequest},
-    notify::Notifier,
+    notify::UserNotifier,
     peers,
     policy_store::PolicyStore,
     pressure::PressureMonitor,
@@ -15,7 +15,7 @@ use crate::{
     service_manager::ServiceManager,
     signals::DaemonSignal,
 };
-use jackfield_agents::{AgentEvent, StopUrgency};
+use jackfield_agents::{AgentProcessEvent, StopUrgency};
 use jackfield_events::SessionEvent;
 use jackfield_hub::{AgentId, ConnId, Exit, Hub, Input, Output, Seq, SessionId, Time};
 use jackfield_journal::JournalCompletion;
@@ -34,10 +34,10 @@ const BATCH_MAX: usize = 128;
 /// One bounded channel per source.
 pub(crate) struct LoopReceivers {
     pub(crate) journal: Receiver<JournalCompletion>,
-    pub(crate) agents: Receiver<(AgentId, AgentEvent)>,
+    pub(crate) agents: Receiver<(AgentId, AgentProcessEvent)>,
     pub(crate) clients: Receiver<(ConnId, ClientEvent)>,
     pub(crate) served: Receiver<served::CompletedJob>,
-    pub(crate) terminals: Receiver<(TerminalId, AgentEvent)>,
+    pub(crate) terminals: Receiver<(TerminalId, AgentProcessEvent)>,
     pub(crate) accepted: Receiver<ClientStream>,
     pub(crate) snapshot_requests: Receiver<SnapshotRequest>,
     pub(crate) signals: Receiver<DaemonSignal>,
@@ -47,10 +47,10 @@ pub(crate) struct LoopReceivers {
 
 pub(crate) struct MainLoop {
     pub(crate) hub: Hub,
-    pub(crate) effects: Effects,
+    pub(crate) effects: HubEffects,
     pub(crate) policy_store: PolicyStore,
     pub(crate) recorder: InputRecorder,
-    pub(crate) notifier: Notifier,
+    pub(crate) notifier: UserNotifier,
     pub(crate) manager: ServiceManager,
     pub(crate) client_events: Sender<(ConnId, ClientEvent)>,
     pub(crate) next_conn: u64,
@@ -65,10 +65,10 @@ pub(crate) struct MainLoop {
 /// Why the loop woke up.
 enum LoopEvent {
     Journal(JournalCompletion),
-    Agent(AgentId, AgentEvent),
+    Agent(AgentId, AgentProcessEvent),
     Client(ConnId, ClientEvent),
     Served(served::CompletedJob),
-    Terminal(TerminalId, AgentEvent),
+    Terminal(TerminalId, AgentProcessEvent),
     Accepted(ClientStream),
     Snapshot(SnapshotRequest),
     Signal(DaemonSignal),
@@ -197,13 +197,13 @@ impl MainLoop {
         }
     }
 
-    fn on_agent(&mut self, agent: AgentId, event: AgentEvent) {
+    fn on_agent(&mut self, agent: AgentId, event: AgentProcessEvent) {
         match event {
-            AgentEvent::Started { pid } => {
+            AgentProcessEvent::Started { pid } => {
                 self.effects.counters.on_started(agent);
                 self.feed(Input::AgentStarted { agent, pid });
             }
-            AgentEvent::Frames(frames) => {
+            AgentProcessEvent::Frames(frames) => {
                 let now = clock::now();
                 for frame in frames {
                     if frame.kind() == Kind::Request {
@@ -212,20 +212,22 @@ impl MainLoop {
                     self.feed_at(now, Input::AgentSpoke { agent, frame });
                 }
             }
-            AgentEvent::Oversized(line) => {
+            AgentProcessEvent::Oversized(line) => {
                 tracing::warn!(%agent, size = line.size, limit = line.limit, "message of agent exceeds the limit");
                 self.feed(Input::AgentSentOversized { agent, line });
             }
-            AgentEvent::Noise(noise) => {
+            AgentProcessEvent::Noise(noise) => {
                 tracing::debug!(%agent, lines = noise.lines, first = noise.first, "agent wrote lines that are not messages");
             }
             // Adapters use lines and terminals use bytes; agents send frames.
-            AgentEvent::Wrote { .. } | AgentEvent::Lines(_) | AgentEvent::Output(_) => {}
-            AgentEvent::Gone(exit) => {
+            AgentProcessEvent::Wrote { .. }
+            | AgentProcessEvent::Lines(_)
+            | AgentProcessEvent::Output(_) => {}
+            AgentProcessEvent::Gone(exit) => {
                 self.effects.served.on_gone(agent);
                 self.feed(Input::AgentGone { agent, exit: to_exit(exit) });
             }
-            AgentEvent::Swept { survivors } => {
+            AgentProcessEvent::Swept { survivors } => {
                 if !survivors.is_empty() {
                     tracing::error!(%agent, ?survivors, "failed to end processes of agent");
                 }

@@ -4,14 +4,14 @@ use crate::{
     agent_registry::{self, AgentRegistry},
     boot, clock,
     config::Settings,
-    effects::{Effects, SpawnContext},
+    effects::{HubEffects, SpawnContext},
     fleet::{self, FleetCall, FleetConfig, FleetError},
     freed_memory::FreedMemory,
     listeners::open_listeners,
     lock::DaemonLock,
     main_loop::{LoopReceivers, MainLoop},
     metrics::{self, SnapshotRequest},
-    notify::Notifier,
+    notify::UserNotifier,
     observe::{self, LogTarget},
     paths::Paths,
     policy_store::{PolicyStore, PolicyStoreError},
@@ -29,7 +29,7 @@ use jackfield_agents::{GuardCommand, ProcessLedger, take_passed_socket};
 use jackfield_hub::{Config, Hub};
 use jackfield_journal::{Journal, NonBlockingJournal, OpenError, ReadError};
 use jackfield_transport::{
-    Authenticator, BindError, ClientStream, EndpointAddress, TokenError, stream_pair,
+    BindError, ClientAuthenticator, ClientStream, EndpointAddress, TokenError, stream_pair,
 };
 use std::{io, os::unix::net::UnixStream, path::PathBuf, sync::Arc, time::Duration};
 use tokio::sync::mpsc;
@@ -196,14 +196,14 @@ pub fn serve(
 /// Reads the token and the tenants that clients are identified by.
 fn open_authenticator(
     options: &DaemonOptions,
-) -> Result<(Authenticator, Option<Arc<Tenants>>), BootError> {
+) -> Result<(ClientAuthenticator, Option<Arc<Tenants>>), BootError> {
     let token = token::open_token(&options.paths).map_err(BootError::Token)?;
     let tenants = options.tenants.as_deref().map(Tenants::open).transpose();
     let tenants = tenants.map_err(BootError::Tenants)?.map(Arc::new);
     if tenants.is_some() {
         tracing::warn!("{UNCONFINED_AGENTS_WARNING}");
     }
-    let authenticator = Authenticator::new(token, tenants.as_ref().map(Tenants::verifier));
+    let authenticator = ClientAuthenticator::new(token, tenants.as_ref().map(Tenants::verifier));
     Ok((authenticator, tenants))
 }
 
@@ -356,8 +356,9 @@ fn assemble_loop(
     let crash_dir = (options.journal == JournalChoice::Sqlite).then(|| options.paths.state.clone());
     let spawn_context = SpawnContext { guard: options.guard, ledger, mark };
     let served = AgentServices::new(spawn_context.clone(), served_done, terminal_events);
-    let notifier = Notifier::new(notify_settings, spawn_context.clone());
-    let effects = Effects::new(journal_port, agent_registry, served, spawn_context, agent_events);
+    let notifier = UserNotifier::new(notify_settings, spawn_context.clone());
+    let effects =
+        HubEffects::new(journal_port, agent_registry, served, spawn_context, agent_events);
     let main_loop = MainLoop {
         hub,
         effects,

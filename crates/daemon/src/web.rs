@@ -8,7 +8,7 @@ use crate::{
 };
 use jackfield_fleet::HostEntry;
 use jackfield_hub::Tenant;
-use jackfield_transport::{Authenticator, EndpointAddress, HubDialer};
+use jackfield_transport::{ClientAuthenticator, EndpointAddress, HubDialer};
 use jackfield_web::{
     acp::acp_routes,
     http::{RequestGuard, Router, TenantRoutes, WebListener, serve_http},
@@ -69,7 +69,7 @@ impl WebServer {
 pub(crate) fn start_web(
     addresses: &[EndpointAddress],
     options: &DaemonOptions,
-    authenticator: &Authenticator,
+    authenticator: &ClientAuthenticator,
     tenants: Option<&Arc<Tenants>>,
     metrics: MetricsSource,
     hosts: Option<watch::Receiver<Arc<Vec<HostEntry>>>>,

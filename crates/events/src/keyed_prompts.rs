@@ -150,8 +150,8 @@ impl KeyedPrompt {
 }
 
 /// Whether a key that was first used at one time has expired at another.
-pub fn is_key_expired(used: Time, now: Time) -> bool {
-    KEY_LIFETIME_MS < now.since(used)
+pub fn is_key_expired(first_used_at: Time, now: Time) -> bool {
+    KEY_LIFETIME_MS < now.since(first_used_at)
 }
 
 /// The outcome as it is stored: one that is too large is reduced to its reason.

@@ -4,8 +4,8 @@
 //! parsed (`serde_json::Value`, in views and clients).
 
 use crate::{
-    AgentName, AgentSessionId, HostId, RawJson, RestoreStep, Seq, ServedOutcome, SessionId, Time,
-    TurnOutcome,
+    AgentName, AgentSessionId, HostId, RawJson, RestoreStep, SESSION_CANCELLED, Seq, ServedOutcome,
+    SessionId, Time, TurnOutcome,
 };
 use serde::{Deserialize, Serialize, de::Error as _};
 use std::sync::Arc;
@@ -92,6 +92,19 @@ pub struct PromptQueued<J = RawJson> {
 pub struct PromptWithdrawn {
     pub prompt: u64,
     pub why: Arc<str>,
+}
+
+/// The reason of a prompt whose own client withdrew it. Journals contain it, so it may not change.
+pub const WITHDRAWN_BY_SENDER: &str = "its client withdrew it";
+/// How the reason of a prompt begins that another client withdrew; the name of the client follows.
+pub const WITHDRAWN_BY_PREFIX: &str = "withdrawn by ";
+
+impl PromptWithdrawn {
+    /// Whether a client withdrew the prompt or canceled the session. Otherwise it could not run.
+    pub fn is_by_client(&self) -> bool {
+        [SESSION_CANCELLED, WITHDRAWN_BY_SENDER].contains(&&*self.why)
+            || self.why.starts_with(WITHDRAWN_BY_PREFIX)
+    }
 }
 
 /// A prompt started a turn.

@@ -33,7 +33,7 @@ pub use kinds::{
     AgentBound, AgentExited, AgentMessage, AgentQuiet, AgentSuspended, MessageDropped,
     OperationRefused, PromptQueued, PromptWithdrawn, RequestServed, RuleLearned, SessionForked,
     SessionImported, SessionMoved, SessionOpened, SettingChanged, TurnCancelled, TurnEnded,
-    TurnStarted, UnaskedCall, UserAnswered, UserAsked,
+    TurnStarted, UnaskedCall, UserAnswered, UserAsked, WITHDRAWN_BY_PREFIX, WITHDRAWN_BY_SENDER,
 };
 pub use line::InvalidEvent;
 pub use outcome::{RestoreStep, ServedOutcome, TurnOutcome};

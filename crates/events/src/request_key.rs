@@ -30,10 +30,10 @@ impl RequestKey {
     }
 
     fn from_meta(meta: &Value) -> Result<Option<RequestKey>, String> {
-        let ours = &meta["jackfield"];
-        let Some(key) = ours.get("key") else { return Ok(None) };
+        let extension = &meta["jackfield"];
+        let Some(key) = extension.get("key") else { return Ok(None) };
         let key = short_text(key, "key", KEY_BYTES_MAX)?;
-        let fingerprint = ours.get("fingerprint");
+        let fingerprint = extension.get("fingerprint");
         let fingerprint =
             fingerprint.map(|it| short_text(it, "fingerprint", FINGERPRINT_BYTES_MAX));
         Ok(Some(RequestKey { key, fingerprint: fingerprint.transpose()? }))

@@ -21,7 +21,7 @@ const VALIDITY_YEARS: i32 = 10;
 const SECONDS_PER_YEAR: u64 = 31_556_952;
 
 #[derive(Debug, thiserror::Error)]
-pub enum CertificateError {
+pub enum CertificateIssueError {
     #[error("cannot write `{}`", .path.display())]
     Write {
         path: PathBuf,
@@ -45,7 +45,7 @@ pub fn write_certificates(
     directory: &Path,
     servers: &[String],
     cell: &str,
-) -> Result<Vec<PathBuf>, CertificateError> {
+) -> Result<Vec<PathBuf>, CertificateIssueError> {
     let mut written = Vec::new();
     let authority = CertificateAuthority::open(&directory.join("authority"), &mut written)?;
     for server in servers {
@@ -77,7 +77,7 @@ impl CertificateAuthority {
     fn open(
         directory: &Path,
         written: &mut Vec<PathBuf>,
-    ) -> Result<CertificateAuthority, CertificateError> {
+    ) -> Result<CertificateAuthority, CertificateIssueError> {
         let (certificate, key) =
             (directory.join(AUTHORITY_FILE), directory.join(AUTHORITY_KEY_FILE));
         let params = CertificateAuthority::create_params()?;
@@ -94,7 +94,7 @@ impl CertificateAuthority {
         Ok(CertificateAuthority { pem, issuer: Issuer::new(params, pair) })
     }
 
-    fn create_params() -> Result<CertificateParams, CertificateError> {
+    fn create_params() -> Result<CertificateParams, CertificateIssueError> {
         let mut params = create_params("Jackfield fleet", Vec::new())?;
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
@@ -108,7 +108,7 @@ impl CertificateAuthority {
         name: &str,
         purposes: &[ExtendedKeyUsagePurpose],
         written: &mut Vec<PathBuf>,
-    ) -> Result<(), CertificateError> {
+    ) -> Result<(), CertificateIssueError> {
         if directory.join(CERTIFICATE_FILE).exists() {
             return Ok(());
         }
@@ -127,7 +127,10 @@ impl CertificateAuthority {
     }
 }
 
-fn create_params(name: &str, names: Vec<String>) -> Result<CertificateParams, CertificateError> {
+fn create_params(
+    name: &str,
+    names: Vec<String>,
+) -> Result<CertificateParams, CertificateIssueError> {
     let mut params = CertificateParams::new(names)?;
     let mut subject = DistinguishedName::new();
     subject.push(DnType::CommonName, name);
@@ -145,14 +148,14 @@ fn current_year() -> i32 {
     1970 + i32::try_from(since.as_secs() / SECONDS_PER_YEAR).expect("the year is a small number")
 }
 
-fn write_file(path: &Path, text: &str) -> Result<(), CertificateError> {
-    let failed = |source| CertificateError::Write { path: path.to_owned(), source };
+fn write_file(path: &Path, text: &str) -> Result<(), CertificateIssueError> {
+    let failed = |source| CertificateIssueError::Write { path: path.to_owned(), source };
     let directory = path.parent().expect("a file in a directory");
     jackfield_private_files::create_dir(directory).map_err(failed)?;
     jackfield_private_files::write_file(path, text.as_bytes()).map_err(failed)
 }
 
-fn read_file(path: &Path) -> Result<String, CertificateError> {
+fn read_file(path: &Path) -> Result<String, CertificateIssueError> {
     fs::read_to_string(path)
-        .map_err(|source| CertificateError::Read { path: path.to_owned(), source })
+        .map_err(|source| CertificateIssueError::Read { path: path.to_owned(), source })
 }

@@ -83,11 +83,11 @@ pub async fn accept_host_connection(
 /// One end of a host connection.
 struct ConnectionEnd {
     subscriber: Subscriber,
-    sender: FrameSender,
+    sender: RelaySender,
 }
 
 #[derive(Clone)]
-struct FrameSender {
+struct RelaySender {
     client: Client,
     subject: String,
     /// The subject of our subscription.
@@ -95,7 +95,7 @@ struct FrameSender {
     sent_bytes: Arc<AtomicU64>,
 }
 
-impl FrameSender {
+impl RelaySender {
     /// Returns `false` if the connection to the server is closed.
     async fn send(&self, kind: FrameKind, number: u64, bytes: &[u8]) -> bool {
         let mut message = BytesMut::with_capacity(9 + bytes.len());
@@ -138,7 +138,7 @@ impl ConnectionEnd {
         let subscriber =
             subscriber.map_err(|it| FleetConnectionError::Unavailable(it.to_string()))?;
         let (client, sent_bytes) = (connection.client.clone(), Arc::default());
-        let sender = FrameSender { client, subject, reply_subject, sent_bytes };
+        let sender = RelaySender { client, subject, reply_subject, sent_bytes };
         Ok(ConnectionEnd { subscriber, sender })
     }
 
@@ -151,7 +151,7 @@ impl ConnectionEnd {
             connected: Arc::new(Notify::new()),
         };
         let (subscriber, sender) = (self.subscriber, self.sender);
-        let receiver = FrameReceiver { subscriber, sender: sender.clone(), shared: shared.clone() };
+        let receiver = RelayReceiver { subscriber, sender: sender.clone(), shared: shared.clone() };
         tokio::spawn(async move {
             let mut tasks = JoinSet::new();
             tasks.spawn(receiver.run(data_tx));
@@ -168,13 +168,13 @@ impl ConnectionEnd {
     }
 }
 
-struct FrameReceiver {
+struct RelayReceiver {
     subscriber: Subscriber,
-    sender: FrameSender,
+    sender: RelaySender,
     shared: SharedState,
 }
 
-impl FrameReceiver {
+impl RelayReceiver {
     /// Receives the frames of the other side, and checks that it is connected.
     async fn run(mut self, data: mpsc::Sender<Bytes>) {
         let (mut received, mut acknowledged, mut is_connected) = (0, 0, false);
@@ -245,7 +245,7 @@ fn parse_frame(message: &Bytes) -> Option<(FrameKind, u64, Bytes)> {
 async fn write_to_stream(
     mut stream: unix::OwnedWriteHalf,
     mut data: mpsc::Receiver<Bytes>,
-    sender: FrameSender,
+    sender: RelaySender,
 ) {
     let (mut written, mut acknowledged, mut acknowledged_at) = (0, 0, Instant::now());
     while let Some(bytes) = data.recv().await {
@@ -265,7 +265,7 @@ async fn write_to_stream(
 /// Sends the bytes of our stream as far as the window permits.
 async fn read_from_stream(
     mut stream: unix::OwnedReadHalf,
-    sender: FrameSender,
+    sender: RelaySender,
     shared: SharedState,
 ) {
     shared.connected.notified().await;

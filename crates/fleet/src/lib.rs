@@ -34,7 +34,7 @@ mod renewal;
 mod roles;
 
 pub use audit_log::{AuditEnd, AuditEvent, AuditLog};
-pub use certificates::{CertificateError, write_certificates};
+pub use certificates::{CertificateIssueError, write_certificates};
 pub use connection::{FleetConnection, FleetConnectionError, ServerInfo, random_id};
 pub use health::ClusterHealth;
 pub use host_connection::{accept_host_connection, open_host_connection};

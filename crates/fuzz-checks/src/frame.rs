@@ -2,7 +2,7 @@
 //! fields in them.
 
 use bytes::Bytes;
-use jackfield_protocol::{Frame, Kind, Malformed};
+use jackfield_protocol::{Frame, Kind, MalformedFrame};
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -68,11 +68,12 @@ fn depth(json: &str) -> usize {
 pub fn check(data: &[u8]) {
     let parsed = Frame::parse(Bytes::copy_from_slice(data));
     let Ok(json) = std::str::from_utf8(data) else {
-        assert!(matches!(parsed, Err(Malformed::NotUtf8 { .. })));
+        assert!(matches!(parsed, Err(MalformedFrame::NotUtf8 { .. })));
         return;
     };
     let is_json = serde_json::from_str::<IgnoredAny>(json).is_ok() && depth(json) <= 128;
-    let is_json_here = !matches!(parsed, Err(Malformed::NotJson { .. } | Malformed::TooDeep));
+    let is_json_here =
+        !matches!(parsed, Err(MalformedFrame::NotJson { .. } | MalformedFrame::TooDeep));
     assert_eq!(is_json_here, is_json, "{parsed:?}");
     let Ok(frame) = parsed else { return };
     assert_eq!(frame.text(), json.replace(['\r', '\n'], " "));

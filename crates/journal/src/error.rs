@@ -108,27 +108,27 @@ pub enum AppendError {
 
 impl AppendError {
     /// The kind of storage failure, as far as the error shows it.
-    pub fn storage_fault(&self) -> StorageFault {
+    pub fn storage_fault(&self) -> JournalStorageFault {
         let (AppendError::Unavailable { source, .. }
         | AppendError::ClaimFailed { source, .. }
         | AppendError::DeleteFailed { source, .. }) = self
         else {
-            return StorageFault::Other;
+            return JournalStorageFault::Other;
         };
         if source.is::<JournalFileChanged>() {
-            return StorageFault::FileChanged;
+            return JournalStorageFault::FileChanged;
         }
         match source.downcast_ref::<rusqlite::Error>().map(rusqlite::Error::sqlite_error_code) {
-            Some(Some(rusqlite::ErrorCode::DiskFull)) => StorageFault::DiskFull,
-            Some(Some(rusqlite::ErrorCode::ReadOnly)) => StorageFault::ReadOnly,
-            _ => StorageFault::Other,
+            Some(Some(rusqlite::ErrorCode::DiskFull)) => JournalStorageFault::DiskFull,
+            Some(Some(rusqlite::ErrorCode::ReadOnly)) => JournalStorageFault::ReadOnly,
+            _ => JournalStorageFault::Other,
         }
     }
 }
 
 /// Why storage fails, distinguished by remedy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StorageFault {
+pub enum JournalStorageFault {
     DiskFull,
     ReadOnly,
     /// A file of the journal was removed or replaced while it was in use.

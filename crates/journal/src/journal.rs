@@ -3,7 +3,7 @@
 use crate::{
     error::{AppendError, OpenError, ReadError, UpkeepError},
     memory::MemoryJournal,
-    nats::{Archiver, CellAddress, NatsJournal, StreamOwnership},
+    nats::{CellAddress, NatsJournal, StreamArchiver, StreamOwnership},
     record::{AppendRequest, StoredEvent},
     sqlite::SqliteJournal,
 };
@@ -104,8 +104,8 @@ impl Journal {
     }
 
     /// Archives and expires streams of a journal that many hosts share. `None` for a local journal.
-    pub fn archiver(&self) -> Option<Archiver> {
-        self.as_nats().cloned().map(Archiver::new)
+    pub fn archiver(&self) -> Option<StreamArchiver> {
+        self.as_nats().cloned().map(StreamArchiver::new)
     }
 
     /// Makes the caller the only writer of the stream. Creates the stream if it does not exist.

@@ -40,15 +40,15 @@ mod sqlite;
 mod contract;
 
 pub use error::{
-    AppendError, CopyError, FileChange, InvalidAppend, JournalFileChanged, LogMaintenanceError,
-    OpenError, ReadError, RecordDamage, SharedError, StorageFault, UpkeepError,
+    AppendError, CopyError, FileChange, InvalidAppend, JournalFileChanged, JournalStorageFault,
+    LogMaintenanceError, OpenError, ReadError, RecordDamage, SharedError, UpkeepError,
 };
 pub use inspect::{DamagedEvents, JournalInspection};
 pub use journal::{DurabilityLevel, Journal, LostRecords, StreamClaim, StreamInfo};
 pub use nats::{
-    AdoptError, AdoptedStream, ArchiveGauges, Archiver, ArchivingReport, CellAddress, CellConfig,
-    ExpiredStreams, LastWriter, PeerHosts, RetentionLimits, StreamOwnership, StreamPage,
-    fnv1a_hash,
+    AdoptError, AdoptedStream, ArchiveGauges, ArchivingReport, CellAddress, CellConfig,
+    ExpiredStreams, LastWriter, PeerHosts, RetentionLimits, StreamArchiver, StreamOwnership,
+    StreamPage, fnv1a_hash,
 };
 pub use non_blocking::{JournalCompletion, LineTranslator, NonBlockingJournal};
 pub use record::{

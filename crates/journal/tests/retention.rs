@@ -1,8 +1,8 @@
 //! Tests of retention: unused streams are deleted, and streams of live hosts are not.
 
 use jackfield_journal::{
-    AppendRequest, Archiver, CellAddress, CellConfig, ExpiredStreams, Journal, PeerHosts,
-    RetentionLimits,
+    AppendRequest, CellAddress, CellConfig, ExpiredStreams, Journal, PeerHosts, RetentionLimits,
+    StreamArchiver,
 };
 use jackfield_nats_access::NatsServers;
 use jackfield_test_support::nats::Cluster;
@@ -14,7 +14,7 @@ use std::{
 
 struct TestHost {
     journal: Journal,
-    archiver: Archiver,
+    archiver: StreamArchiver,
 }
 
 impl TestHost {

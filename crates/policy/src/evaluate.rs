@@ -286,7 +286,7 @@ fn allow_each_command<'a>(
     if rules.is_empty() || call.commands.is_empty() {
         return None;
     }
-    let mut used: Vec<&ScopedRule<'a>> = Vec::new();
+    let mut applied_rules: Vec<&ScopedRule<'a>> = Vec::new();
     for analysis in evaluation.analyses() {
         let runs_other_file = call.runs_elsewhere() && analysis.runs_relative_file();
         if analysis.commands().is_empty() || runs_other_file {
@@ -303,12 +303,12 @@ fn allow_each_command<'a>(
                         && holds_if_given(&it.rule.path, stays_inside)
                 })
             };
-            used.push(rules.iter().find(allows)?);
+            applied_rules.push(rules.iter().find(allows)?);
         }
     }
-    let is_permanent = used.iter().all(|it| it.rule.grant == GrantDuration::Always);
+    let is_permanent = applied_rules.iter().all(|it| it.rule.grant == GrantDuration::Always);
     let grant = if is_permanent { GrantDuration::Always } else { GrantDuration::Once };
-    used.first().map(|it| (**it, grant))
+    applied_rules.first().map(|it| (**it, grant))
 }
 
 /// Whether all matchers of an allow rule except `run` match for certain.

@@ -78,14 +78,14 @@ struct PolicyReader<'a> {
     errors: Vec<PolicyError>,
 }
 
-type Value<'a> = Spanned<DeValue<'a>>;
+type TomlValue<'a> = Spanned<DeValue<'a>>;
 
 impl PolicyReader<'_> {
     fn add_error(&mut self, span: &Range<usize>, reason: impl Into<String>) {
         self.errors.push(PolicyError::at_span(self.text, span, reason));
     }
 
-    fn read_rules(&mut self, value: &Value<'_>) -> Vec<Rule> {
+    fn read_rules(&mut self, value: &TomlValue<'_>) -> Vec<Rule> {
         let DeValue::Array(items) = value.get_ref() else {
             self.add_error(&value.span(), "write rules as `[[rule]]`, with two brackets");
             return Vec::new();
@@ -93,7 +93,7 @@ impl PolicyReader<'_> {
         items.iter().filter_map(|it| self.read_rule(it)).collect()
     }
 
-    fn read_rule(&mut self, value: &Value<'_>) -> Option<Rule> {
+    fn read_rule(&mut self, value: &TomlValue<'_>) -> Option<Rule> {
         let DeValue::Table(table) = value.get_ref() else {
             self.add_error(&value.span(), "a rule must be a table: `[[rule]]`");
             return None;
@@ -126,7 +126,7 @@ impl PolicyReader<'_> {
         Some(rule)
     }
 
-    fn read_effect(&mut self, value: &Value<'_>) -> Option<RuleEffect> {
+    fn read_effect(&mut self, value: &TomlValue<'_>) -> Option<RuleEffect> {
         let effect = match as_text(value) {
             Some("allow") => Some(RuleEffect::Allow),
             Some("ask") => Some(RuleEffect::Ask),
@@ -139,7 +139,7 @@ impl PolicyReader<'_> {
         effect
     }
 
-    fn read_name(&mut self, value: &Value<'_>) -> Option<String> {
+    fn read_name(&mut self, value: &TomlValue<'_>) -> Option<String> {
         let name = as_text(value).filter(|it| !it.trim().is_empty()).map(str::to_owned);
         if name.is_none() {
             self.add_error(&value.span(), "`name` must be a non-empty string");
@@ -147,7 +147,7 @@ impl PolicyReader<'_> {
         name
     }
 
-    fn read_grant(&mut self, value: &Value<'_>, effect: Option<RuleEffect>) -> GrantDuration {
+    fn read_grant(&mut self, value: &TomlValue<'_>, effect: Option<RuleEffect>) -> GrantDuration {
         let grant = match as_text(value) {
             Some("once") => GrantDuration::Once,
             Some("always") => GrantDuration::Always,
@@ -165,11 +165,11 @@ impl PolicyReader<'_> {
     /// Reads a string or a list of strings; `find_error` checks each of them.
     fn read_list(
         &mut self,
-        value: &Value<'_>,
+        value: &TomlValue<'_>,
         find_error: fn(&str) -> Option<String>,
     ) -> Vec<String> {
         let one = [value];
-        let entries: Vec<&Value<'_>> = match value.get_ref() {
+        let entries: Vec<&TomlValue<'_>> = match value.get_ref() {
             DeValue::Array(items) => items.iter().collect(),
             _ => one.to_vec(),
         };
@@ -191,7 +191,7 @@ impl PolicyReader<'_> {
     }
 }
 
-fn as_text<'a>(value: &'a Value<'_>) -> Option<&'a str> {
+fn as_text<'a>(value: &'a TomlValue<'_>) -> Option<&'a str> {
     match value.get_ref() {
         DeValue::String(it) => Some(Cow::as_ref(it)),
         _ => None,

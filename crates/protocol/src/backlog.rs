@@ -15,17 +15,17 @@ pub const WRITE_BYTES_MAX: usize = 128 << 10;
 // One call takes 1024 slices (`UIO_MAXIOV`): two for each text that is not copied.
 const _: () = assert!(2 * (WRITE_BYTES_MAX / COPY_BYTES_MAX + 1) <= 1024);
 
-/// What a peer has yet to hear. Whoever writes asks [`Backlog::lay_out`] what is next, and says by
-/// [`Backlog::advance`] how much of it was taken.
+/// The bytes that are not written to a peer yet. A writer takes the next ones from
+/// [`WriteBacklog::lay_out`] and reports with [`WriteBacklog::advance`] how many it has written.
 #[derive(Debug, Default)]
-pub struct Backlog {
+pub struct WriteBacklog {
     texts: VecDeque<Bytes>,
     /// So much of the first text and its newline is written.
     begun: usize,
     text_bytes: usize,
 }
 
-impl Backlog {
+impl WriteBacklog {
     pub fn push(&mut self, text: Bytes) {
         self.text_bytes += text.len();
         self.texts.push_back(text);
@@ -47,7 +47,7 @@ impl Backlog {
 
     /// Forgets all, and gives the memory back.
     pub fn clear(&mut self) {
-        *self = Backlog::default();
+        *self = WriteBacklog::default();
     }
 
     /// The next texts with their newlines, as many as make `bytes_max`, one at least. Small ones are
@@ -103,15 +103,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn backlog(sizes: &[usize]) -> Backlog {
-        let mut backlog = Backlog::default();
+    fn backlog(sizes: &[usize]) -> WriteBacklog {
+        let mut backlog = WriteBacklog::default();
         for (byte, size) in (0_u8..=255).cycle().zip(sizes) {
             backlog.push(vec![byte; *size].into());
         }
         backlog
     }
 
-    fn offered(backlog: &Backlog) -> Vec<u8> {
+    fn offered(backlog: &WriteBacklog) -> Vec<u8> {
         let mut page = Vec::new();
         let slices = backlog.lay_out(&mut page, WRITE_BYTES_MAX);
         slices.iter().flat_map(|it| it.to_vec()).collect()

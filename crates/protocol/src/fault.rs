@@ -172,17 +172,17 @@ impl Fault {
 
     /// The JSON-RPC error object.
     pub fn to_json(&self) -> String {
-        let mut ours = Map::new();
-        ours.insert("code".to_owned(), self.name().into());
+        let mut extension = Map::new();
+        extension.insert("code".to_owned(), self.name().into());
         for (key, detail) in self.details() {
-            ours.insert(key.to_owned(), detail.into());
+            extension.insert(key.to_owned(), detail.into());
         }
         let mut data = Map::new();
         if let Fault::SessionNotFound { session } = self {
             // Where ACP's own "resource not found" says it.
             data.insert("sessionId".to_owned(), session.as_str().into());
         }
-        data.insert("jackfield".to_owned(), Value::Object(ours));
+        data.insert("jackfield".to_owned(), Value::Object(extension));
         json!({ "code": self.code(), "message": self.to_string(), "data": data }).to_string()
     }
 

@@ -4,8 +4,8 @@
 //! notes where the routing fields stand, [`frame`] is the message as everyone else sees it,
 //! [`splice`] swaps its ids, [`fault`] is every error we send, [`acp`] says what each method means
 //! to the hub. [`sse`] is the other framing, for browsers. [`redact`] takes secrets out of text,
-//! [`rfc3339`] writes moments, [`chain()`] errors. A [`Valve`] lets both
-//! edges stop a reader, a [`Backlog`] is what they have yet to write.
+//! [`rfc3339`] formats timestamps, [`chain()`] errors. [`FlowControl`] pauses the reader of a peer, and
+//! [`WriteBacklog`] holds what is not written to it yet.
 //!
 //! **Invariant:** a frame that is forwarded is forwarded byte for byte, save for the ids that were
 //! spliced. The hub parses what it routes on and carries the rest, so a newer protocol passes
@@ -23,11 +23,11 @@ pub mod acp;
 mod backlog;
 mod chain;
 pub mod fault;
+mod flow_control;
 pub mod frame;
 mod head;
 pub mod line;
 mod malformed;
-mod moment;
 pub mod planted_bugs;
 mod quote;
 pub mod redact;
@@ -36,17 +36,19 @@ pub mod splice;
 pub mod sse;
 #[cfg(test)]
 mod strategy;
-mod valve;
+mod timestamp;
 pub mod visible;
 
-pub use backlog::{Backlog, WRITE_BYTES_MAX};
+pub use backlog::{WRITE_BYTES_MAX, WriteBacklog};
 pub use chain::chain;
 pub use fault::Fault;
+pub use flow_control::FlowControl;
 pub use frame::{Frame, Kind};
 pub use head::FrameHead;
-pub use line::{FRAME_BYTES_MAX, FRAME_ROOM_BYTES, LineSplitter, LineTooLong, READ_BYTES};
-pub use malformed::Malformed;
-pub use moment::rfc3339;
+pub use line::{
+    FRAME_BYTES_MAX, FRAME_ROOM_BYTES, HUB_FRAME_BYTES_MAX, LineSplitter, LineTooLong, READ_BYTES,
+};
+pub use malformed::MalformedFrame;
 pub use planted_bugs::is_planted;
 pub use splice::Splice;
-pub use valve::Valve;
+pub use timestamp::{parse_rfc3339, rfc3339};

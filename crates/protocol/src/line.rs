@@ -1,4 +1,7 @@
-//! Cuts a stream of bytes into lines, never holding more than one line's limit.
+//! Splits a stream of bytes into lines and never holds more than the limit of one line.
+//!
+//! Own code because a line that is too long is reported with its size and its beginning, so that its
+//! sender gets a response, and because a line within one chunk is not copied.
 
 use crate::{
     Fault,
@@ -8,17 +11,22 @@ use bytes::Bytes;
 use memchr::memchr_iter;
 use std::mem;
 
-/// What one read of a stream takes at most. A pipe or a socket holds several times that, and one who
-/// floods would have all of it served before anybody else has a turn.
+/// The most bytes of one read. A pipe or a socket buffers several times as much, and a peer that
+/// floods it must not delay the others.
 pub const READ_BYTES: usize = 8 << 10;
 
 /// What some programs write before their first line, although UTF-8 needs none.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// What one message may have, of a client, an agent or another part of Jackfield.
+/// The longest message of a client or an agent. ACP over HTTP accepts as much.
 pub const FRAME_BYTES_MAX: usize = 16 << 20;
 /// What we add to a message before another part of Jackfield reads it: longer ids, and `_meta`.
 pub const FRAME_ROOM_BYTES: usize = 64 << 10;
+/// The longest message of a hub to a client or a gateway. Pages of the log and lists of sessions
+/// contain several messages of agents.
+pub const HUB_FRAME_BYTES_MAX: usize = 64 << 20;
+
+const _: () = assert!(FRAME_BYTES_MAX + FRAME_ROOM_BYTES <= HUB_FRAME_BYTES_MAX);
 
 /// A line outgrew [`LineSplitter::limit`]; it is dropped, and the next line is read as usual.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -4,7 +4,7 @@ use crate::fault::Fault;
 
 /// A text that is not a JSON-RPC message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Malformed {
+pub enum MalformedFrame {
     #[error("not UTF-8 at byte {at}")]
     NotUtf8 { at: usize },
     #[error("not JSON: expected {expected} at byte {at}")]
@@ -24,10 +24,10 @@ pub enum Malformed {
     NoKind,
 }
 
-impl From<Malformed> for Fault {
-    fn from(malformed: Malformed) -> Fault {
+impl From<MalformedFrame> for Fault {
+    fn from(malformed: MalformedFrame) -> Fault {
         match malformed {
-            Malformed::NotUtf8 { .. } | Malformed::NotJson { .. } => Fault::Parse,
+            MalformedFrame::NotUtf8 { .. } | MalformedFrame::NotJson { .. } => Fault::Parse,
             _ => Fault::InvalidRequest { why: malformed.to_string() },
         }
     }

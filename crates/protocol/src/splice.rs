@@ -3,9 +3,9 @@
 //! A splice never parses the frame again: it writes the new text once and moves the spans along.
 
 use crate::{
-    frame::{Frame, Shape},
+    frame::{Frame, FrameShape},
     quote::quote,
-    scan::{Span, is_id, is_value, jackfield_in},
+    scan::{TextSpan, is_id, is_value, jackfield_in},
 };
 use bytes::Bytes;
 
@@ -23,40 +23,40 @@ pub struct Splice<'a> {
 /// A frame has three ids that can be swapped.
 const EDITS_MAX: usize = 3;
 
-/// One stretch of old text and what comes instead.
+/// One replaced span of the text.
 #[derive(Clone, Copy)]
-struct Edit<'a> {
-    at: Span,
-    new: New<'a>,
+struct TextEdit<'a> {
+    at: TextSpan,
+    new: EditContent<'a>,
 }
 
 #[derive(Clone, Copy)]
-enum New<'a> {
+enum EditContent<'a> {
     /// Written as it is, one piece after the other.
     Json(&'a [&'a str]),
     /// Written as a JSON string.
     Plain(&'a str),
 }
 
-impl New<'_> {
+impl EditContent<'_> {
     /// Exact unless the text needs escapes, so that the copy is one allocation of the right size.
     fn len(self) -> usize {
         match self {
-            New::Json(pieces) => pieces.iter().map(|it| it.len()).sum(),
-            New::Plain(text) => text.len() + 2,
+            EditContent::Json(pieces) => pieces.iter().map(|it| it.len()).sum(),
+            EditContent::Plain(text) => text.len() + 2,
         }
     }
 
     /// Says whether a name was written with escapes.
     fn write(self, out: &mut Vec<u8>) -> bool {
         match self {
-            New::Json(pieces) => {
+            EditContent::Json(pieces) => {
                 for piece in pieces {
                     out.extend_from_slice(piece.as_bytes());
                 }
                 false
             }
-            New::Plain(text) => quote(out, text),
+            EditContent::Plain(text) => quote(out, text),
         }
     }
 }
@@ -83,14 +83,17 @@ impl Frame {
         assert!(request_id.is_none_or(is_value), "{request_id:?} is no bare JSON value");
         let fields = &self.fields;
         let wanted = [
-            splice.id.map(|_| (fields.id, New::Json(splice.id.as_slice()))),
-            splice.session_id.map(|text| (fields.session_id, New::Plain(text))),
-            splice.request_id.map(|_| (fields.request_id, New::Json(splice.request_id.as_slice()))),
+            splice.id.map(|_| (fields.id, EditContent::Json(splice.id.as_slice()))),
+            splice.session_id.map(|text| (fields.session_id, EditContent::Plain(text))),
+            splice
+                .request_id
+                .map(|_| (fields.request_id, EditContent::Json(splice.request_id.as_slice()))),
         ];
-        let mut edits = [Edit { at: Span::default(), new: New::Json(&[]) }; EDITS_MAX];
+        let mut edits =
+            [TextEdit { at: TextSpan::default(), new: EditContent::Json(&[]) }; EDITS_MAX];
         let mut count = 0;
         for (at, new) in wanted.into_iter().flatten().filter(|(at, _)| at.is_some()) {
-            edits[count] = Edit { at, new };
+            edits[count] = TextEdit { at, new };
             count += 1;
         }
         edits[..count].sort_unstable_by_key(|edit| edit.at.start);
@@ -103,7 +106,7 @@ impl Frame {
     #[must_use]
     pub fn with_meta(&self, member: &str) -> Frame {
         assert!(is_value(member), "`{member}` is no bare JSON value on one line");
-        let is_call = matches!(self.fields.shape, Shape::Request | Shape::Notification);
+        let is_call = matches!(self.fields.shape, FrameShape::Request | FrameShape::Notification);
         let params = self.fields.body;
         let Some(b'{') = params.of(&self.text).filter(|_| is_call).map(|it| it[0]) else {
             return self.clone();
@@ -114,15 +117,19 @@ impl Frame {
         let at = self.fields.meta.start as usize;
         if !meta.starts_with('{') {
             let pieces = [r#"{"jackfield":"#, member, "}"];
-            return self.rewrite(&[Edit { at: self.fields.meta, new: New::Json(&pieces) }]);
+            return self
+                .rewrite(&[TextEdit { at: self.fields.meta, new: EditContent::Json(&pieces) }]);
         }
         let old = jackfield_in(meta);
         if old.is_some() {
-            let span = Span::new(at + old.start as usize, at + old.end as usize);
-            return self.rewrite(&[Edit { at: span, new: New::Json(&[member]) }]);
+            let span = TextSpan::new(at + old.start as usize, at + old.end as usize);
+            return self.rewrite(&[TextEdit { at: span, new: EditContent::Json(&[member]) }]);
         }
         let pieces = [r#""jackfield":"#, member, separator(meta)];
-        self.rewrite(&[Edit { at: Span::new(at + 1, at + 1), new: New::Json(&pieces) }])
+        self.rewrite(&[TextEdit {
+            at: TextSpan::new(at + 1, at + 1),
+            new: EditContent::Json(&pieces),
+        }])
     }
 
     /// As the first member of params, which has no `_meta` yet.
@@ -131,15 +138,16 @@ impl Frame {
         let params = self.json(self.fields.body).expect("with_meta has seen an object there");
         let pieces = [KEY, r#"{"jackfield":"#, member, "}", separator(params)];
         let at = self.fields.body.start as usize + 1;
-        let mut frame = self.rewrite(&[Edit { at: Span::new(at, at), new: New::Json(&pieces) }]);
+        let mut frame = self
+            .rewrite(&[TextEdit { at: TextSpan::new(at, at), new: EditContent::Json(&pieces) }]);
         let start = at + KEY.len();
         let length: usize = pieces[1..4].iter().map(|it| it.len()).sum();
-        frame.fields.meta = Span::new(start, start + length);
+        frame.fields.meta = TextSpan::new(start, start + length);
         frame
     }
 
     /// Writes the text anew with `edits`, which are in order and do not overlap.
-    fn rewrite(&self, edits: &[Edit<'_>]) -> Frame {
+    fn rewrite(&self, edits: &[TextEdit<'_>]) -> Frame {
         if edits.is_empty() {
             return self.clone();
         }
@@ -154,7 +162,7 @@ impl Frame {
             out.extend_from_slice(&self.text[copied..edit.at.start as usize]);
             fields.has_escapes |= edit.new.write(&mut out);
             copied = edit.at.end as usize;
-            *end = (edit.at.end, Span::new(0, out.len()).end);
+            *end = (edit.at.end, TextSpan::new(0, out.len()).end);
         }
         out.extend_from_slice(&self.text[copied..]);
         assert!(u32::try_from(out.len()).is_ok(), "a frame is shorter than 4 GiB");
@@ -183,8 +191,8 @@ fn separator(object: &str) -> &'static str {
 mod tests {
     use super::Splice;
     use crate::{
-        frame::{Fields, Frame},
-        scan::Span,
+        frame::{Frame, RoutingFields},
+        scan::TextSpan,
         strategy,
     };
     use proptest::prelude::*;
@@ -199,12 +207,12 @@ mod tests {
         let again = Frame::parse(frame.bytes().clone()).unwrap();
         // Escapes that were spliced away are looked for in vain, which is harmless.
         assert!(frame.fields.has_escapes || !again.fields.has_escapes, "{frame:?}");
-        let fields = Fields { has_escapes: again.fields.has_escapes, ..frame.fields };
+        let fields = RoutingFields { has_escapes: again.fields.has_escapes, ..frame.fields };
         assert_eq!(fields, again.fields, "{frame:?}");
     }
 
     /// The text with the spans cut out, to compare what is left.
-    fn without(frame: &Frame, spans: &[Span]) -> String {
+    fn without(frame: &Frame, spans: &[TextSpan]) -> String {
         let mut spans: Vec<_> = spans.iter().filter(|span| span.is_some()).collect();
         spans.sort_by_key(|span| span.start);
         let mut rest = frame.text().to_owned();
@@ -214,7 +222,7 @@ mod tests {
         rest
     }
 
-    fn ids(frame: &Frame) -> [Span; 3] {
+    fn ids(frame: &Frame) -> [TextSpan; 3] {
         [frame.fields.id, frame.fields.session_id, frame.fields.request_id]
     }
 

@@ -2,12 +2,11 @@
 //! accepted. Our own client requires a proof from the daemon first ([`crate::proof`]); other
 //! programs may send the token in their first line.
 
-use crate::authenticator::{Authenticator, PeerIdentity};
+use crate::authenticator::{ClientAuthenticator, PeerIdentity};
 use crate::graceful_close::close_gracefully;
 use crate::proof::{self, ChallengeExchange, ChallengeNonce};
 use bytes::{Bytes, BytesMut};
-use jackfield_protocol::acp::Method;
-use jackfield_protocol::{Fault, Frame, Kind};
+use jackfield_protocol::{Fault, Frame, Kind, acp::Method};
 use std::io;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
@@ -22,8 +21,8 @@ pub(crate) const AUTH_TIMEOUT: Duration = Duration::from_secs(5);
 /// Why a peer was not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthRefusal {
-    #[error("uid {uid} may not use the socket of uid {ours}")]
-    OtherUser { uid: u32, ours: u32 },
+    #[error("uid {uid} may not use the socket of uid {own_uid}")]
+    OtherUser { uid: u32, own_uid: u32 },
     #[error("the token is wrong")]
     WrongToken,
     #[error("the proof that the client knows the token is wrong")]
@@ -62,7 +61,7 @@ impl AuthRefusal {
 /// be processed first: the binding of a tenant, and what the peer sent right after the line.
 pub(crate) async fn authenticate_peer<S>(
     mut stream: S,
-    authenticator: &Authenticator,
+    authenticator: &ClientAuthenticator,
 ) -> Result<(S, Bytes), AuthRefusal>
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -75,7 +74,7 @@ where
         PeerIdentity::Tenant(tenant) => tenant.prepend_binding(&buffer),
     });
     match admitted {
-        Ok(early) => Ok((stream, early)),
+        Ok(early_bytes) => Ok((stream, early_bytes)),
         Err(refusal) => {
             // A new socket has room for one line.
             let line = refusal.to_line();
@@ -95,7 +94,7 @@ where
 async fn identify_peer<S>(
     stream: &mut S,
     buffer: &mut BytesMut,
-    authenticator: &Authenticator,
+    authenticator: &ClientAuthenticator,
 ) -> Result<PeerIdentity, AuthRefusal>
 where
     S: AsyncRead + AsyncWrite + Unpin,

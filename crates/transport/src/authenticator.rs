@@ -20,11 +20,11 @@ pub struct TenantIdentity {
 
 impl TenantIdentity {
     /// The binding, followed by what the client has already sent.
-    pub(crate) fn prepend_binding(&self, early: &[u8]) -> Bytes {
-        let mut line = BytesMut::with_capacity(self.binding.len() + 1 + early.len());
+    pub(crate) fn prepend_binding(&self, early_bytes: &[u8]) -> Bytes {
+        let mut line = BytesMut::with_capacity(self.binding.len() + 1 + early_bytes.len());
         line.extend_from_slice(&self.binding);
         line.extend_from_slice(b"\n");
-        line.extend_from_slice(early);
+        line.extend_from_slice(early_bytes);
         line.freeze()
     }
 }
@@ -39,7 +39,7 @@ pub enum PeerIdentity {
 
 /// Identifies clients by their tokens.
 #[derive(Clone)]
-pub struct Authenticator {
+pub struct ClientAuthenticator {
     own: OwnToken,
     tenants: Option<TenantLookup>,
 }
@@ -51,10 +51,10 @@ enum OwnToken {
     File(Arc<TokenFile>),
 }
 
-impl Authenticator {
+impl ClientAuthenticator {
     /// Accepts the daemon's own token, which may be replaced at any time, and those of tenants.
-    pub fn new(own: TokenFile, tenants: Option<TenantLookup>) -> Authenticator {
-        Authenticator { own: OwnToken::File(Arc::new(own)), tenants }
+    pub fn new(own: TokenFile, tenants: Option<TenantLookup>) -> ClientAuthenticator {
+        ClientAuthenticator { own: OwnToken::File(Arc::new(own)), tenants }
     }
 
     /// The current value of the daemon's own token.
@@ -75,15 +75,15 @@ impl Authenticator {
     }
 }
 
-impl From<&BearerToken> for Authenticator {
-    fn from(own: &BearerToken) -> Authenticator {
-        Authenticator { own: OwnToken::Fixed(own.clone()), tenants: None }
+impl From<&BearerToken> for ClientAuthenticator {
+    fn from(own: &BearerToken) -> ClientAuthenticator {
+        ClientAuthenticator { own: OwnToken::Fixed(own.clone()), tenants: None }
     }
 }
 
-impl fmt::Debug for Authenticator {
+impl fmt::Debug for ClientAuthenticator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Authenticator(***)")
+        f.write_str("ClientAuthenticator(***)")
     }
 }
 
@@ -101,7 +101,7 @@ mod tests {
         let known = tenant.clone();
         let find_tenant: TenantLookup =
             Arc::new(move |shown| (shown == "letmein").then(|| known.clone()));
-        let keys = Authenticator::new(file, Some(find_tenant));
+        let keys = ClientAuthenticator::new(file, Some(find_tenant));
         assert_eq!(keys.identify(own.reveal()), Some(PeerIdentity::Operator));
         assert_eq!(keys.identify("letmein"), Some(PeerIdentity::Tenant(tenant.clone())));
         assert_eq!(keys.identify("letmein "), None);
@@ -110,8 +110,8 @@ mod tests {
             [keys.identify(own.reveal()), keys.identify(next.reveal())],
             [None, Some(PeerIdentity::Operator)]
         );
-        assert_eq!(Authenticator::from(&own).identify("letmein"), None);
+        assert_eq!(ClientAuthenticator::from(&own).identify("letmein"), None);
         assert_eq!(tenant.prepend_binding(b"hello"), "{}\nhello");
-        assert_eq!(format!("{keys:?}"), "Authenticator(***)");
+        assert_eq!(format!("{keys:?}"), "ClientAuthenticator(***)");
     }
 }

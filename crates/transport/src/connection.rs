@@ -4,7 +4,7 @@ use crate::chunk::{self, SocketDrain};
 use crate::outgoing_queue::{ConnectionPhase, LINGER, OutgoingQueue};
 use crate::stream::{ClientStream, ReadHalf};
 use bytes::Bytes;
-use jackfield_protocol::{Fault, Frame, FrameHead, LineSplitter, LineTooLong, Valve};
+use jackfield_protocol::{Fault, FlowControl, Frame, FrameHead, LineSplitter, LineTooLong};
 use std::future::poll_fn;
 use std::io;
 use std::mem;
@@ -43,21 +43,21 @@ pub fn open_connection<K>(
 where
     K: Copy + Send + Sync + 'static,
 {
-    let (read, write, early) = stream.split();
+    let (read, write, early_bytes) = stream.split();
     let queue = Arc::new(OutgoingQueue::new(write));
-    let valve = Arc::new(Valve::default());
+    let flow_control = Arc::new(FlowControl::default());
     let splitter = LineSplitter::new(frame_bytes_max);
-    let reader = FrameReader { half: read, splitter, valve: Arc::clone(&valve) };
+    let reader = FrameReader { half: read, splitter, flow_control: Arc::clone(&flow_control) };
     let events = EventSender { key, events, queue: Arc::clone(&queue) };
-    tokio::spawn(run(reader, events, early));
-    ClientHandle { queue, valve }
+    tokio::spawn(run(reader, events, early_bytes));
+    ClientHandle { queue, flow_control }
 }
 
 /// The daemon's end of a connection. Dropping it is [`ClientHandle::close`].
 #[derive(Debug)]
 pub struct ClientHandle {
     queue: Arc<OutgoingQueue>,
-    valve: Arc<Valve>,
+    flow_control: Arc<FlowControl>,
 }
 
 impl ClientHandle {
@@ -82,11 +82,11 @@ impl ClientHandle {
     /// already read are still reported. A disconnect is noticed at the next write or after a
     /// resume.
     pub fn pause(&mut self) {
-        self.valve.set_closed(true);
+        self.flow_control.pause_reading();
     }
 
     pub fn resume(&mut self) {
-        self.valve.set_closed(false);
+        self.flow_control.resume_reading();
     }
 
     /// Closes the connection after the queued frames. Frames of the peer are ignored from now on. A
@@ -125,7 +125,7 @@ impl<K: Copy> EventSender<K> {
     }
 }
 
-async fn run<K: Copy>(reader: FrameReader, events: EventSender<K>, early: Bytes) {
+async fn run<K: Copy>(reader: FrameReader, events: EventSender<K>, early_bytes: Bytes) {
     events.send(ClientEvent::Opened).await;
     let writing = async {
         while let Some(count) = events.queue.write_when_ready().await {
@@ -133,19 +133,19 @@ async fn run<K: Copy>(reader: FrameReader, events: EventSender<K>, early: Bytes)
         }
     };
     // One task for both directions, because a wakeup of one usually concerns the other, too.
-    tokio::join!(reader.read_frames(&events, early), writing);
+    tokio::join!(reader.read_frames(&events, early_bytes), writing);
     events.send(ClientEvent::Gone).await;
 }
 
 struct FrameReader {
     half: ReadHalf,
     splitter: LineSplitter,
-    valve: Arc<Valve>,
+    flow_control: Arc<FlowControl>,
 }
 
 impl FrameReader {
-    async fn read_frames<K: Copy>(mut self, events: &EventSender<K>, early: Bytes) {
-        self.report_chunk(events, early).await;
+    async fn read_frames<K: Copy>(mut self, events: &EventSender<K>, early_bytes: Bytes) {
+        self.report_chunk(events, early_bytes).await;
         loop {
             match events.queue.phase() {
                 ConnectionPhase::Open | ConnectionPhase::Finishing => {}
@@ -155,7 +155,7 @@ impl FrameReader {
             }
             let chunk = tokio::select! {
                 biased;
-                chunk = read_when_open(&self.valve, &mut self.half) => chunk,
+                chunk = read_when_resumed(&self.flow_control, &mut self.half) => chunk,
                 () = events.queue.phase_changed() => continue,
             };
             match chunk {
@@ -205,9 +205,12 @@ impl FrameReader {
     }
 }
 
-async fn read_when_open(valve: &Valve, half: &mut ReadHalf) -> io::Result<Option<Bytes>> {
+async fn read_when_resumed(
+    flow_control: &FlowControl,
+    half: &mut ReadHalf,
+) -> io::Result<Option<Bytes>> {
     poll_fn(|cx| {
-        ready!(valve.poll_open(cx));
+        ready!(flow_control.poll_reading(cx));
         chunk::poll_read(half, cx)
     })
     .await

@@ -141,8 +141,8 @@ pub async fn dial_daemon(
                 Err(_) => Err(io::ErrorKind::TimedOut.into()),
             };
             let mut stream = connected.map_err(|source| dial_error(address, source))?;
-            let proved = exchange_proofs(&mut stream, token).await;
-            proved.map_err(|it| it.into_dial_error(address))?;
+            let exchanged = exchange_proofs(&mut stream, token).await;
+            exchanged.map_err(|it| it.into_dial_error(address))?;
             Ok(stream.into())
         }
         EndpointAddress::Http(_) | EndpointAddress::Https(_) | EndpointAddress::Stdio => {

@@ -2,7 +2,7 @@
 //!
 //! Read in this order: [`EndpointAddress`] is the address of a daemon, [`ClientListener`] accepts
 //! and authenticates clients (`socket` protects the socket file, `unix_socket` creates it again
-//! when it was removed, [`BearerToken`], [`Authenticator`] and `auth` protect TCP, `tls_stream`
+//! when it was removed, [`BearerToken`], [`ClientAuthenticator`] and `auth` protect TCP, `tls_stream`
 //! adds TLS, `stdio` uses stdin and stdout as a connection), and returns a [`ClientStream`].
 //! [`open_connection`] starts reading and writing on a stream (`chunk` and `connection` read,
 //! `outgoing_queue` writes) and reports everything as [`ClientEvent`]s over one channel for all
@@ -54,7 +54,7 @@ mod unix_socket;
 
 pub use address::{AddressError, EndpointAddress};
 pub use auth::AuthRefusal;
-pub use authenticator::{Authenticator, PeerIdentity, TenantIdentity, TenantLookup};
+pub use authenticator::{ClientAuthenticator, PeerIdentity, TenantIdentity, TenantLookup};
 pub use connection::{ClientEvent, ClientHandle, open_connection};
 pub use dial::{
     BlockingSocket, CONNECT_TIMEOUT, DialError, HubDialer, dial_daemon, dial_daemon_blocking,
@@ -67,6 +67,6 @@ pub use relay::{RelayEnd, relay_bytes};
 pub use socket::{PathTooLong, remove_stale_socket};
 pub use stdio::open_stdio;
 pub use stream::{ClientStream, UnixPeer, stream_pair};
-pub use tls_certificate::{CertificateError, TlsCertificate};
+pub use tls_certificate::{TlsCertificate, TlsCertificateError};
 pub use token::{BearerToken, TokenError};
 pub use token_file::TokenFile;

@@ -2,10 +2,10 @@
 
 use crate::address::{AddressError, EndpointAddress};
 use crate::auth::{self, AuthRefusal};
-use crate::authenticator::Authenticator;
+use crate::authenticator::ClientAuthenticator;
 use crate::socket::{FolderRequirement, PathTooLong};
 use crate::stream::ClientStream;
-use crate::tls_certificate::{CertificateError, TlsCertificate};
+use crate::tls_certificate::{TlsCertificate, TlsCertificateError};
 use crate::tls_stream;
 use crate::unix_socket::{MissingFolder, UnixSocketListener};
 use rustix::io::Errno;
@@ -79,7 +79,7 @@ pub enum BindError {
     Certificate {
         address: EndpointAddress,
         #[source]
-        source: Box<CertificateError>,
+        source: Box<TlsCertificateError>,
     },
 }
 
@@ -127,8 +127,8 @@ enum ListenerKind {
 /// The credentials that a TCP peer must present.
 #[derive(Clone)]
 enum RequiredCredentials {
-    Token(Authenticator),
-    Tls(TlsAcceptor, Authenticator),
+    Token(ClientAuthenticator),
+    Tls(TlsAcceptor, ClientAuthenticator),
 }
 
 impl fmt::Debug for RequiredCredentials {
@@ -167,7 +167,7 @@ impl ClientListener {
     /// system identifies the peer.
     pub fn bind(
         address: &EndpointAddress,
-        authenticator: Option<&Authenticator>,
+        authenticator: Option<&ClientAuthenticator>,
     ) -> Result<ClientListener, BindError> {
         address.require_private()?;
         match address {
@@ -235,7 +235,7 @@ impl ClientListener {
     pub fn bind_tls(
         at: SocketAddr,
         certificate: &TlsCertificate,
-        authenticator: &Authenticator,
+        authenticator: &ClientAuthenticator,
     ) -> Result<ClientListener, BindError> {
         let tls = certificate.load(&[]).map_err(|source| BindError::Certificate {
             address: EndpointAddress::Tcp(at),
@@ -339,8 +339,8 @@ async fn authenticate(
 ) -> Result<ClientStream, AuthRefusal> {
     match credentials {
         RequiredCredentials::Token(authenticator) => {
-            let (stream, early) = auth::authenticate_peer(stream, &authenticator).await?;
-            Ok(ClientStream { early, ..stream.into() })
+            let (stream, early_bytes) = auth::authenticate_peer(stream, &authenticator).await?;
+            Ok(ClientStream { early_bytes, ..stream.into() })
         }
         RequiredCredentials::Tls(tls, authenticator) => {
             tls_stream::authenticate_tls_peer(stream, tls, &authenticator).await
@@ -368,7 +368,7 @@ mod tests {
         let token = BearerToken::create_or_read(&dir.path().join("token")).unwrap();
         let address = "tcp://127.0.0.1:0".parse().unwrap();
         let mut listener =
-            ClientListener::bind(&address, Some(&Authenticator::from(&token))).unwrap();
+            ClientListener::bind(&address, Some(&ClientAuthenticator::from(&token))).unwrap();
         let at = listener.address().clone();
         let there = tokio::task::spawn_blocking(move || dial_daemon_blocking(&at, Some(&token)));
         let StreamCarrier::Tcp(here) = listener.accept().await.unwrap().carrier else {

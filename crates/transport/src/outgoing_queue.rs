@@ -6,7 +6,7 @@
 
 use crate::stream::WriteHalf;
 use bytes::Bytes;
-use jackfield_protocol::{Backlog, WRITE_BYTES_MAX};
+use jackfield_protocol::{WRITE_BYTES_MAX, WriteBacklog};
 use std::cell::RefCell;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -27,14 +27,14 @@ thread_local! {
 #[derive(Debug)]
 pub(crate) struct OutgoingQueue {
     half: WriteHalf,
-    state: Mutex<QueueState>,
+    state: Mutex<OutgoingQueueState>,
     writer_wakeup: Notify,
     reader_wakeup: Notify,
 }
 
 #[derive(Debug)]
-struct QueueState {
-    queue: Backlog,
+struct OutgoingQueueState {
+    queue: WriteBacklog,
     /// The socket was full, so only the task writes.
     is_blocked: bool,
     phase: ConnectionPhase,
@@ -56,8 +56,8 @@ pub(crate) enum ConnectionPhase {
 
 impl OutgoingQueue {
     pub(crate) fn new(half: WriteHalf) -> OutgoingQueue {
-        let state = QueueState {
-            queue: Backlog::default(),
+        let state = OutgoingQueueState {
+            queue: WriteBacklog::default(),
             is_blocked: false,
             phase: ConnectionPhase::Open,
         };
@@ -69,7 +69,7 @@ impl OutgoingQueue {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, QueueState> {
+    fn state(&self) -> MutexGuard<'_, OutgoingQueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -121,7 +121,7 @@ impl OutgoingQueue {
         }
     }
 
-    fn drop_all(&self, state: &mut QueueState, phase: ConnectionPhase) {
+    fn drop_all(&self, state: &mut OutgoingQueueState, phase: ConnectionPhase) {
         // After a graceful close has begun, a broken connection counts as closed.
         state.phase =
             if state.phase == ConnectionPhase::Open { phase } else { ConnectionPhase::Closed };
@@ -133,7 +133,7 @@ impl OutgoingQueue {
         self.notify_both();
     }
 
-    fn finish_if_empty(&self, state: &mut QueueState) {
+    fn finish_if_empty(&self, state: &mut OutgoingQueueState) {
         if state.phase == ConnectionPhase::Finishing && state.queue.is_empty() {
             state.phase = ConnectionPhase::Finished;
             self.half.finish();
@@ -196,7 +196,7 @@ impl OutgoingQueue {
         if state.is_blocked { self.write(&mut state) } else { 0 }
     }
 
-    fn write(&self, state: &mut QueueState) -> usize {
+    fn write(&self, state: &mut OutgoingQueueState) -> usize {
         let (mut wrote, mut turn) = (0, 0);
         while !state.queue.is_empty() && turn < TURN_BYTES_MAX {
             let (written, offered) = self.write_once(state);
@@ -226,7 +226,7 @@ impl OutgoingQueue {
         wrote
     }
 
-    fn write_once(&self, state: &QueueState) -> (io::Result<usize>, usize) {
+    fn write_once(&self, state: &OutgoingQueueState) -> (io::Result<usize>, usize) {
         BUFFER.with_borrow_mut(|buffer| {
             // Less than a socket buffer holds, so that most writes are complete.
             let slices = state.queue.lay_out(buffer, WRITE_BYTES_MAX);

@@ -7,8 +7,7 @@
 
 use crate::hex;
 use crate::token::BearerToken;
-use jackfield_protocol::Frame;
-use jackfield_protocol::acp::Method;
+use jackfield_protocol::{Frame, acp::Method};
 use ring::hmac;
 use serde_json::{Value, json};
 use std::io;
@@ -59,7 +58,7 @@ impl ChallengeExchange {
     ) -> Option<(ChallengeExchange, String)> {
         let client = ChallengeNonce::from_member(params, "nonce")?;
         let exchange = ChallengeExchange { client, daemon };
-        let proof = exchange.prove(ProofSide::Daemon, token);
+        let proof = exchange.create_proof(ProofSide::Daemon, token);
         let result = json!({ "nonce": hex::encode_hex(&exchange.daemon.0), "proof": proof });
         let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
         Some((exchange, line))
@@ -71,7 +70,7 @@ impl ChallengeExchange {
         proof.is_some_and(|it| self.verify(ProofSide::Client, it, token))
     }
 
-    pub(crate) fn prove(&self, side: ProofSide, token: &BearerToken) -> String {
+    pub(crate) fn create_proof(&self, side: ProofSide, token: &BearerToken) -> String {
         hex::encode_hex(hmac::sign(&hmac_key(token), &self.message(side)).as_ref())
     }
 
@@ -113,7 +112,7 @@ pub(crate) fn proof_line(
     if !exchange.verify(ProofSide::Daemon, proof, token) {
         return None;
     }
-    let params = json!({ "proof": exchange.prove(ProofSide::Client, token) });
+    let params = json!({ "proof": exchange.create_proof(ProofSide::Client, token) });
     Some(format!("{}\n", Frame::notification(method, &params.to_string()).text()))
 }
 
@@ -153,9 +152,9 @@ mod tests {
         let token = BearerToken::random().unwrap();
         let [ours, theirs, other] = [(); 3].map(|()| ChallengeNonce::random().unwrap());
         let exchange = ChallengeExchange { client: ours.clone(), daemon: theirs.clone() };
-        let daemon = exchange.prove(ProofSide::Daemon, &token);
+        let daemon = exchange.create_proof(ProofSide::Daemon, &token);
         assert!(!exchange.is_proved(&json!({ "proof": daemon }), &token), "the other side");
-        let client = exchange.prove(ProofSide::Client, &token);
+        let client = exchange.create_proof(ProofSide::Client, &token);
         assert!(exchange.is_proved(&json!({ "proof": client }), &token));
         let later = ChallengeExchange { client: ours.clone(), daemon: other };
         assert!(!later.is_proved(&json!({ "proof": client }), &token), "another connection");

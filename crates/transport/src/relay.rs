@@ -64,7 +64,8 @@ struct RelayState<O> {
 
 impl<O: AsFd> RelayState<O> {
     fn copy_up(&self, input: &impl AsFd) {
-        if let Err(CopyError::Writing(_)) = copy_until_end(input.as_fd(), self.socket.as_fd()) {
+        if let Err(RelayCopyError::Writing(_)) = copy_until_end(input.as_fd(), self.socket.as_fd())
+        {
             // The daemon is gone, which the other direction reports.
             return;
         }
@@ -79,33 +80,33 @@ impl<O: AsFd> RelayState<O> {
 
     fn copy_down(&self) -> RelayEnd {
         match copy_until_end(self.socket.as_fd(), self.output.as_fd()) {
-            Err(CopyError::Writing(Errno::PIPE | Errno::CONNRESET)) => RelayEnd::ClientGone,
-            Err(CopyError::Writing(error)) => RelayEnd::Failed(error.into()),
+            Err(RelayCopyError::Writing(Errno::PIPE | Errno::CONNRESET)) => RelayEnd::ClientGone,
+            Err(RelayCopyError::Writing(error)) => RelayEnd::Failed(error.into()),
             _ if self.client_gone.load(Ordering::Acquire) => RelayEnd::ClientGone,
             Ok(()) if self.input_ended.load(Ordering::Acquire) => RelayEnd::Finished,
-            Ok(()) | Err(CopyError::Reading) => RelayEnd::DaemonGone,
+            Ok(()) | Err(RelayCopyError::Reading) => RelayEnd::DaemonGone,
         }
     }
 }
 
-enum CopyError {
+enum RelayCopyError {
     Reading,
     Writing(Errno),
 }
 
-fn copy_until_end(from: BorrowedFd<'_>, to: BorrowedFd<'_>) -> Result<(), CopyError> {
+fn copy_until_end(from: BorrowedFd<'_>, to: BorrowedFd<'_>) -> Result<(), RelayCopyError> {
     let mut buffer = vec![0; BUFFER_BYTES];
     loop {
         let count =
             retry_until_ready(from, PollFlags::IN, || rustix::io::read(from, &mut buffer[..]))
-                .map_err(|_| CopyError::Reading)?;
+                .map_err(|_| RelayCopyError::Reading)?;
         if count == 0 {
             return Ok(());
         }
         let mut rest = &buffer[..count];
         while !rest.is_empty() {
             let written = retry_until_ready(to, PollFlags::OUT, || rustix::io::write(to, rest))
-                .map_err(CopyError::Writing)?;
+                .map_err(RelayCopyError::Writing)?;
             rest = &rest[written..];
         }
     }

@@ -22,7 +22,7 @@ use tokio::net::{TcpStream, UnixStream, tcp, unix};
 pub struct ClientStream {
     pub(crate) carrier: StreamCarrier,
     /// The bytes that the peer sent right after the line that authenticated it.
-    pub(crate) early: Bytes,
+    pub(crate) early_bytes: Bytes,
 }
 
 #[derive(Debug)]
@@ -73,13 +73,13 @@ impl ClientStream {
             }
             StreamCarrier::Pipes(read, write) => (ReadHalf::Pipe(read), WriteHalf::Pipe(write)),
         };
-        (read, write, self.early)
+        (read, write, self.early_bytes)
     }
 }
 
 impl From<StreamCarrier> for ClientStream {
     fn from(carrier: StreamCarrier) -> ClientStream {
-        ClientStream { carrier, early: Bytes::new() }
+        ClientStream { carrier, early_bytes: Bytes::new() }
     }
 }
 

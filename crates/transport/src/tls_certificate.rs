@@ -20,7 +20,7 @@ pub struct TlsCertificate {
 
 /// Why a certificate cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum CertificateError {
+pub enum TlsCertificateError {
     #[error("failed to read certificate or key `{}`", path.display())]
     Io {
         path: PathBuf,
@@ -53,11 +53,11 @@ pub enum CertificateError {
 impl TlsCertificate {
     /// Reads both files and creates an acceptor. The peer chooses one of `protocols` by ALPN; if
     /// the list is empty, ALPN is not used.
-    pub fn load(&self, protocols: &[&[u8]]) -> Result<TlsAcceptor, CertificateError> {
+    pub fn load(&self, protocols: &[&[u8]]) -> Result<TlsAcceptor, TlsCertificateError> {
         let (chain, key) = (read_chain(&self.chain)?, read_key(&self.key)?);
         let unusable = |source| {
             let (chain, key) = (self.chain.clone(), self.key.clone());
-            CertificateError::Unusable { chain, key, source }
+            TlsCertificateError::Unusable { chain, key, source }
         };
         let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
@@ -70,7 +70,7 @@ impl TlsCertificate {
     }
 }
 
-fn read_chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, CertificateError> {
+fn read_chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsCertificateError> {
     let (what, tag) = ("certificate", "CERTIFICATE");
     let bad = |error| certificate_error(path, what, tag, error);
     let chain = CertificateDer::pem_file_iter(path).map_err(bad)?;
@@ -81,15 +81,15 @@ fn read_chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, CertificateEr
     Ok(chain)
 }
 
-fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, CertificateError> {
-    let failed = |source| CertificateError::Io { path: path.to_owned(), source };
+fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsCertificateError> {
+    let failed = |source| TlsCertificateError::Io { path: path.to_owned(), source };
     let metadata = path.metadata().map_err(failed)?;
     // The system's keys belong to root and may be readable by a group.
     let is_system_key = metadata.uid() == 0 && geteuid().as_raw() != 0;
     let forbidden_bits = if is_system_key { 0o027 } else { 0o077 };
     if metadata.mode() & forbidden_bits != 0 {
         let mode = metadata.mode() & 0o7777;
-        return Err(CertificateError::NotPrivate { path: path.to_owned(), mode });
+        return Err(TlsCertificateError::NotPrivate { path: path.to_owned(), mode });
     }
     let bad = |error| certificate_error(path, "private key", "PRIVATE KEY", error);
     PrivateKeyDer::from_pem_file(path).map_err(bad)
@@ -100,12 +100,12 @@ fn certificate_error(
     what: &'static str,
     tag: &'static str,
     error: pem::Error,
-) -> CertificateError {
+) -> TlsCertificateError {
     let path = path.to_owned();
     match error {
-        pem::Error::Io(source) => CertificateError::Io { path, source },
-        pem::Error::NoItemsFound => CertificateError::Nothing { path, what, tag },
-        source => CertificateError::Damaged { path, source },
+        pem::Error::Io(source) => TlsCertificateError::Io { path, source },
+        pem::Error::NoItemsFound => TlsCertificateError::Nothing { path, what, tag },
+        source => TlsCertificateError::Damaged { path, source },
     }
 }
 

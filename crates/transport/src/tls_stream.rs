@@ -2,7 +2,7 @@
 //! process, so that the rest of the code handles it like any other connection.
 
 use crate::auth::{self, AuthRefusal};
-use crate::authenticator::Authenticator;
+use crate::authenticator::ClientAuthenticator;
 use crate::outgoing_queue::LINGER;
 use crate::stream::{ClientStream, stream_pair};
 use std::io;
@@ -20,14 +20,14 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 pub(crate) async fn authenticate_tls_peer(
     stream: TcpStream,
     tls: TlsAcceptor,
-    authenticator: &Authenticator,
+    authenticator: &ClientAuthenticator,
 ) -> Result<ClientStream, AuthRefusal> {
     let stream = match timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)).await {
         Ok(Ok(stream)) => stream,
         Ok(Err(source)) => return Err(AuthRefusal::Handshake { source }),
         Err(_) => return Err(AuthRefusal::TimedOut),
     };
-    let (stream, early) = auth::authenticate_peer(stream, authenticator).await?;
+    let (stream, early_bytes) = auth::authenticate_peer(stream, authenticator).await?;
     let connect = || -> io::Result<(ClientStream, UnixStream)> {
         let (client_stream, relay_end) = stream_pair()?;
         relay_end.set_nonblocking(true)?;
@@ -36,7 +36,7 @@ pub(crate) async fn authenticate_tls_peer(
     let (client_stream, relay_end) =
         connect().map_err(|source| AuthRefusal::Handshake { source })?;
     tokio::spawn(relay_tls(stream, relay_end));
-    Ok(ClientStream { early, ..client_stream })
+    Ok(ClientStream { early_bytes, ..client_stream })
 }
 
 /// Runs until both sides have ended. A peer that does not close in time after us is disconnected.

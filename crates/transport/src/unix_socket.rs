@@ -146,11 +146,11 @@ impl FileWatch {
 async fn accept_own_user(listener: &UnixListener) -> Result<ClientStream, AcceptFailure> {
     let (stream, _) = listener.accept().await.map_err(AcceptFailure::System)?;
     let uid = socket::peer_uid(&stream).map_err(AcceptFailure::System)?;
-    let ours = socket::our_uid();
-    if uid == ours {
+    let own_uid = socket::our_uid();
+    if uid == own_uid {
         return Ok(stream.into());
     }
-    let refusal = AuthRefusal::OtherUser { uid, ours };
+    let refusal = AuthRefusal::OtherUser { uid, own_uid };
     // A new socket has room for one line. tokio has not yet registered it as writable.
     let _ = rustix::io::write(&stream, &refusal.to_line());
     Err(AcceptFailure::Peer(None, refusal))

@@ -3,7 +3,7 @@
 //! scanned as one text, and an event is held back until no part of it can belong to a secret.
 
 use jackfield_events::EventKind;
-use jackfield_protocol::redact::{self, Pieces};
+use jackfield_protocol::redact::{self, PieceRedactor};
 use serde_json::Value;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -29,7 +29,7 @@ struct PendingEvent {
 
 #[derive(Debug, Default)]
 struct TextStream {
-    pieces: Pieces,
+    pieces: PieceRedactor,
     /// The event index and the JSON pointer of each chunk that is not redacted yet.
     chunks: VecDeque<(usize, String)>,
 }

@@ -34,6 +34,7 @@ const LAYERS: &[CrateLayer] = &[
     layer("journal", &["private-files", "nats-access"], &["test-support"]),
     layer("agents", &["private-files", "protocol", "catalog"], &[]),
     layer("transport", &["private-files", "protocol"], &[]),
+    layer("hub-client", &["protocol", "events", "transport"], &[]),
     layer(
         "fleet",
         &["private-files", "nats-access", "protocol", "events", "hub", "journal", "transport"],
@@ -48,7 +49,16 @@ const LAYERS: &[CrateLayer] = &[
     ),
     layer(
         "web",
-        &["private-files", "protocol", "events", "views", "catalog", "agents", "transport"],
+        &[
+            "private-files",
+            "protocol",
+            "events",
+            "views",
+            "catalog",
+            "agents",
+            "transport",
+            "hub-client",
+        ],
         &[],
     ),
     layer(
@@ -88,6 +98,7 @@ const LAYERS: &[CrateLayer] = &[
             "web",
             "chat-agent",
             "transport",
+            "hub-client",
             "journal",
         ],
         &[],

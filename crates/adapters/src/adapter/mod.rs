@@ -14,7 +14,7 @@ use jackfield_catalog::{AgentSpec, LaunchVariant, ModelEntry};
 use jackfield_protocol::acp::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use session::Session;
+use session::AdapterSession;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Identifies a process that the adapter has started.
@@ -111,7 +111,7 @@ pub trait SessionStore {
 pub struct Adapter {
     settings: AdapterSettings,
     new_dialect: DialectFactory,
-    sessions: BTreeMap<String, Session>,
+    sessions: BTreeMap<String, AdapterSession>,
     /// The session that each program serves.
     programs: BTreeMap<ProgramId, String>,
     programs_started: ProgramId,
@@ -185,7 +185,7 @@ impl Adapter {
         &mut self,
         program: ProgramId,
         store: &mut dyn SessionStore,
-        handle: impl FnOnce(&mut Session),
+        handle: impl FnOnce(&mut AdapterSession),
     ) {
         let Some(id) = self.programs.get(&program).cloned() else { return };
         let Some(session) = self.sessions.get_mut(&id) else { return };

@@ -1,7 +1,7 @@
 //! Handles the requests of the client.
 
-use super::{Adapter, AdapterOutput, Session, SessionRecord, SessionStore};
-use crate::{Prompt, SettingChange};
+use super::{Adapter, AdapterOutput, AdapterSession, SessionRecord, SessionStore};
+use crate::{ProgramSetting, PromptInput};
 use jackfield_catalog::{LaunchError, LaunchOptions, PromptDelivery, check_model, check_reasoning};
 use jackfield_protocol::acp::Method;
 use serde_json::{Value, json};
@@ -102,7 +102,7 @@ impl Adapter {
                 "the adapter of {name} does not support MCP servers; configure them in {name} itself"
             )));
         }
-        self.sessions.insert(id, Session::new(record, mcp_servers, dialect));
+        self.sessions.insert(id, AdapterSession::new(record, mcp_servers, dialect));
         Ok(())
     }
 
@@ -124,7 +124,7 @@ impl Adapter {
         if !self.settings.variant.modes.iter().any(|it| *it.id == *mode) {
             return Err(invalid_params(format!("unknown mode `{mode}`")));
         }
-        self.apply_setting(params, SettingChange::Mode(mode), store)?;
+        self.apply_setting(params, ProgramSetting::Mode(mode), store)?;
         Ok(Some(json!({})))
     }
 
@@ -137,13 +137,13 @@ impl Adapter {
                     check_model(&self.settings.spec, &self.settings.models, value)
                         .map_err(refused)?;
                 }
-                SettingChange::Model(value)
+                ProgramSetting::Model(value)
             }
             Some("reasoning") => {
                 if value != "default" {
                     check_reasoning(&self.settings.spec, value).map_err(refused)?;
                 }
-                SettingChange::Reasoning(value)
+                ProgramSetting::Reasoning(value)
             }
             other => {
                 return Err(invalid_params(format!(
@@ -159,7 +159,7 @@ impl Adapter {
     fn apply_setting(
         &mut self,
         params: &Value,
-        setting: SettingChange<'_>,
+        setting: ProgramSetting<'_>,
         store: &mut dyn SessionStore,
     ) -> Result<SessionRecord, Value> {
         let id = session_id_of(params)?;
@@ -183,7 +183,7 @@ impl Adapter {
         if session.prompt_request.is_some() {
             return Err(json_rpc_error(-32600, "a turn is already running in this session"));
         }
-        let prompt = Prompt::parse(&params["prompt"], session.dialect.capabilities())
+        let prompt = PromptInput::parse(&params["prompt"], session.dialect.capabilities())
             .map_err(invalid_params)?;
         session.turn.begin();
         session.prompt_request = Some(id.clone());
@@ -231,7 +231,7 @@ impl Adapter {
         self.apply_effects(id, store);
     }
 
-    fn start_program(&mut self, id: &str, prompt: &Prompt) -> Result<(), Value> {
+    fn start_program(&mut self, id: &str, prompt: &PromptInput) -> Result<(), Value> {
         let Some(session) = self.sessions.get_mut(id) else { return Ok(()) };
         let (variant, program) = (&self.settings.variant, self.programs_started + 1);
         let text = prompt.to_text();

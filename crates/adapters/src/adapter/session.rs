@@ -1,10 +1,11 @@
 //! One session: its settings, its process if one runs, and the current turn.
 
 use super::{ProgramId, SessionRecord};
-use crate::outcome::TurnOutcome;
+use crate::outcome::AdapterTurnOutcome;
 use crate::turn::TurnEffect;
 use crate::{
-    Dialect, PermissionAnswer, Prompt, SettingChange, StartContext, StopReason, Turn, TurnFailure,
+    AdapterTurn, Dialect, PermissionAnswer, ProgramSetting, PromptInput, StartContext, StopReason,
+    TurnFailure,
 };
 use jackfield_agents::AgentExit;
 use serde_json::{Value, json};
@@ -12,11 +13,11 @@ use serde_json::{Value, json};
 /// The request id of a prompt whose turn has ended, and its result or error.
 pub(super) type PromptResponse = (Value, Result<Value, Value>);
 
-pub(super) struct Session {
+pub(super) struct AdapterSession {
     pub(super) record: SessionRecord,
     pub(super) mcp_servers: Vec<Value>,
     pub(super) dialect: Box<dyn Dialect>,
-    pub(super) turn: Turn,
+    pub(super) turn: AdapterTurn,
     /// The id of the prompt request whose turn is running.
     pub(super) prompt_request: Option<Value>,
     /// The process that serves the session.
@@ -24,22 +25,22 @@ pub(super) struct Session {
     /// A process that is stopping. The next one starts after it has exited.
     pub(super) stopping_program: Option<ProgramId>,
     /// A prompt that waits for a process to start.
-    pub(super) pending_prompt: Option<Prompt>,
+    pub(super) pending_prompt: Option<PromptInput>,
     /// Set if a setting changed that only a new process can apply.
     pub(super) needs_restart: bool,
 }
 
-impl Session {
+impl AdapterSession {
     pub(super) fn new(
         record: SessionRecord,
         mcp_servers: Vec<Value>,
         dialect: Box<dyn Dialect>,
-    ) -> Session {
-        Session {
+    ) -> AdapterSession {
+        AdapterSession {
             record,
             mcp_servers,
             dialect,
-            turn: Turn::default(),
+            turn: AdapterTurn::default(),
             prompt_request: None,
             program: None,
             stopping_program: None,
@@ -56,7 +57,7 @@ impl Session {
     pub(super) fn on_start(&mut self, program: ProgramId) {
         self.program = Some(program);
         self.needs_restart = false;
-        let Session { record, mcp_servers, dialect, turn, .. } = self;
+        let AdapterSession { record, mcp_servers, dialect, turn, .. } = self;
         let start = record.start_context(mcp_servers);
         dialect.on_start(&start, turn);
     }
@@ -107,14 +108,14 @@ impl Session {
         self.dialect.on_answer(key, answer, &mut self.turn);
     }
 
-    pub(super) fn apply_setting(&mut self, setting: SettingChange<'_>) {
+    pub(super) fn apply_setting(&mut self, setting: ProgramSetting<'_>) {
         let value = |text: &str| Some(text.to_owned());
         match setting {
-            SettingChange::Mode(mode) => self.record.mode = value(mode),
-            SettingChange::Model(model) => {
+            ProgramSetting::Mode(mode) => self.record.mode = value(mode),
+            ProgramSetting::Model(model) => {
                 self.record.model = value(model).filter(|it| it != "default");
             }
-            SettingChange::Reasoning(level) => {
+            ProgramSetting::Reasoning(level) => {
                 self.record.reasoning = value(level).filter(|it| it != "default");
             }
         }
@@ -134,8 +135,8 @@ impl Session {
         let request = self.prompt_request.take_if(|_| has_ended);
         let response = outcome.zip(request).map(|(outcome, request)| {
             let result = match outcome {
-                TurnOutcome::Completed(reason) => Ok(self.prompt_result(reason)),
-                TurnOutcome::Failed(failure) => Err(failure.to_json_rpc_error(name)),
+                AdapterTurnOutcome::Completed(reason) => Ok(self.prompt_result(reason)),
+                AdapterTurnOutcome::Failed(failure) => Err(failure.to_json_rpc_error(name)),
             };
             (request, result)
         });

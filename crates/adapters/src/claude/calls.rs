@@ -4,7 +4,7 @@
 use super::task_list::TaskList;
 use super::tool_action::{self, ToolAction};
 use crate::known_tools::to_absolute;
-use crate::{ToolStatus, ToolUpdate, Turn};
+use crate::{AdapterTurn, ToolStatus, ToolUpdate};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -40,7 +40,7 @@ impl StreamedCalls {
     }
 
     /// The model starts to write a call.
-    pub(super) fn start_call(&mut self, index: u64, block: &Value, turn: &mut Turn) {
+    pub(super) fn start_call(&mut self, index: u64, block: &Value, turn: &mut AdapterTurn) {
         let (Some(id), Some(name)) = (block["id"].as_str(), block["name"].as_str()) else {
             return turn.report_unmapped(block);
         };
@@ -70,7 +70,7 @@ impl StreamedCalls {
         }
     }
 
-    pub(super) fn end_input(&mut self, index: u64, turn: &mut Turn) {
+    pub(super) fn end_input(&mut self, index: u64, turn: &mut AdapterTurn) {
         let is_open =
             |call: &StreamedCall| call.partial_input.as_ref().is_some_and(|(it, _)| *it == index);
         let found = self.known.iter_mut().find(|(_, call)| is_open(call));
@@ -84,7 +84,12 @@ impl StreamedCalls {
     }
 
     /// A complete call. The repetition of a streamed call may lack its input.
-    pub(super) fn finish_call(&mut self, block: &Value, parent: Option<&str>, turn: &mut Turn) {
+    pub(super) fn finish_call(
+        &mut self,
+        block: &Value,
+        parent: Option<&str>,
+        turn: &mut AdapterTurn,
+    ) {
         match (block["id"].as_str(), block["name"].as_str()) {
             (Some(id), Some(name)) => self.report_call(id, name, &block["input"], parent, turn),
             _ => turn.report_unmapped(block),
@@ -97,7 +102,7 @@ impl StreamedCalls {
         name: &str,
         input: &Value,
         parent: Option<&str>,
-        turn: &mut Turn,
+        turn: &mut AdapterTurn,
     ) {
         let is_empty = input.as_object().is_none_or(serde_json::Map::is_empty);
         if let Some(call) = self.known.get_mut(id) {
@@ -163,7 +168,7 @@ impl StreamedCalls {
     }
 
     /// The result of a tool. `detail` is the program's own record of it.
-    pub(super) fn on_result(&mut self, block: &Value, detail: &Value, turn: &mut Turn) {
+    pub(super) fn on_result(&mut self, block: &Value, detail: &Value, turn: &mut AdapterTurn) {
         let id = block["tool_use_id"].as_str().unwrap_or_default();
         let Some(call) = self.known.get_mut(id) else {
             return turn.report_unmapped(block);
@@ -197,7 +202,7 @@ impl StreamedCalls {
     }
 
     /// Adds text of a sub-agent to the call that started it.
-    pub(super) fn add_report(&mut self, parent: &str, text: &str, turn: &mut Turn) {
+    pub(super) fn add_report(&mut self, parent: &str, text: &str, turn: &mut AdapterTurn) {
         let report = self.reports.entry(parent.to_owned()).or_default();
         if !report.is_empty() {
             report.push_str("\n\n");
@@ -207,7 +212,7 @@ impl StreamedCalls {
     }
 
     /// The stream was interrupted: incomplete calls will be written again under other ids.
-    pub(super) fn abort_incomplete(&mut self, turn: &mut Turn) {
+    pub(super) fn abort_incomplete(&mut self, turn: &mut AdapterTurn) {
         for (id, call) in self.known.iter_mut().filter(|(_, call)| !call.is_complete) {
             call.partial_input = None;
             call.is_complete = true;

@@ -3,7 +3,7 @@
 use super::questions::QuestionSet;
 use super::stream::ClaudeStream;
 use super::tool_action::ToolAction;
-use crate::{PermissionAnswer, PermissionOption, ToolStatus, Turn};
+use crate::{AdapterTurn, PermissionAnswer, PermissionOption, ToolStatus};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ const REJECT_MESSAGE: &str = "The user does not want this tool to be used now.";
 
 /// A request that the program waits for.
 #[derive(Debug)]
-struct PendingRequest {
+struct PendingControlRequest {
     tool: String,
     input: Value,
     subject: RequestSubject,
@@ -32,21 +32,26 @@ enum RequestSubject {
 /// Both directions of the control protocol for one program.
 #[derive(Debug, Default)]
 pub(super) struct ControlChannel {
-    pending: BTreeMap<String, PendingRequest>,
+    pending: BTreeMap<String, PendingControlRequest>,
     request_count: u64,
     /// The previous mode of each mode change that is not confirmed yet, by request id.
     unconfirmed_modes: BTreeMap<String, Option<String>>,
 }
 
 impl ControlChannel {
-    pub(super) fn send_request(&mut self, request: &Value, turn: &mut Turn) -> String {
+    pub(super) fn send_request(&mut self, request: &Value, turn: &mut AdapterTurn) -> String {
         self.request_count += 1;
         let id = format!("jackfield-{}", self.request_count);
         turn.write_json(&json!({"type": "control_request", "request_id": id, "request": request}));
         id
     }
 
-    pub(super) fn set_mode(&mut self, mode: &str, stream: &mut ClaudeStream, turn: &mut Turn) {
+    pub(super) fn set_mode(
+        &mut self,
+        mode: &str,
+        stream: &mut ClaudeStream,
+        turn: &mut AdapterTurn,
+    ) {
         let request = json!({"subtype": "set_permission_mode", "mode": mode});
         let id = self.send_request(&request, turn);
         self.unconfirmed_modes.insert(id, stream.mode.replace(mode.to_owned()));
@@ -59,7 +64,7 @@ impl ControlChannel {
 
     /// The turn has ended. A request that is still pending comes from a background task and is
     /// denied, because no client will answer it.
-    pub(super) fn deny_all(&mut self, turn: &mut Turn) {
+    pub(super) fn deny_all(&mut self, turn: &mut AdapterTurn) {
         for id in std::mem::take(&mut self.pending).into_keys() {
             let message = "The turn has ended; no user can answer.";
             send_response(&id, &json!({"behavior": "deny", "message": message}), turn);
@@ -67,7 +72,12 @@ impl ControlChannel {
     }
 
     /// The program responds to a request.
-    pub(super) fn on_response(&mut self, line: &Value, stream: &mut ClaudeStream, turn: &mut Turn) {
+    pub(super) fn on_response(
+        &mut self,
+        line: &Value,
+        stream: &mut ClaudeStream,
+        turn: &mut AdapterTurn,
+    ) {
         let response = &line["response"];
         let id = response["request_id"].as_str().unwrap_or_default();
         let previous_mode = self.unconfirmed_modes.remove(id);
@@ -89,7 +99,12 @@ impl ControlChannel {
     }
 
     /// The program sends a request.
-    pub(super) fn on_request(&mut self, line: &Value, stream: &mut ClaudeStream, turn: &mut Turn) {
+    pub(super) fn on_request(
+        &mut self,
+        line: &Value,
+        stream: &mut ClaudeStream,
+        turn: &mut AdapterTurn,
+    ) {
         let (id, request) = (line["request_id"].as_str().unwrap_or_default(), &line["request"]);
         if request["subtype"] != "can_use_tool" {
             turn.report_unmapped(line);
@@ -113,13 +128,13 @@ impl ControlChannel {
         let matching = || stream.calls.find_open_call(name, input);
         let tool = request["tool_use_id"].as_str().or_else(matching).unwrap_or(id).to_owned();
         stream.calls.register_call(&tool, name, input);
-        let request = PendingRequest { tool, input: input.clone(), subject };
+        let request = PendingControlRequest { tool, input: input.clone(), subject };
         request_permission(id, &request, stream, turn);
         self.pending.insert(id.to_owned(), request);
     }
 
     /// The program no longer waits for the answer.
-    pub(super) fn on_cancel(&mut self, line: &Value, turn: &mut Turn) {
+    pub(super) fn on_cancel(&mut self, line: &Value, turn: &mut AdapterTurn) {
         let id = line["request_id"].as_str().unwrap_or_default();
         if self.pending.remove(id).is_some() {
             turn.withdraw_request(id);
@@ -131,7 +146,7 @@ impl ControlChannel {
         id: &str,
         answer: PermissionAnswer<'_>,
         stream: &mut ClaudeStream,
-        turn: &mut Turn,
+        turn: &mut AdapterTurn,
     ) {
         let Some(mut request) = self.pending.remove(id) else { return };
         let option = match answer {
@@ -179,12 +194,17 @@ impl ControlChannel {
     }
 }
 
-fn send_response(id: &str, response: &Value, turn: &mut Turn) {
+fn send_response(id: &str, response: &Value, turn: &mut AdapterTurn) {
     let response = json!({"subtype": "success", "request_id": id, "response": response});
     turn.write_json(&json!({"type": "control_response", "response": response}));
 }
 
-fn request_permission(id: &str, request: &PendingRequest, stream: &ClaudeStream, turn: &mut Turn) {
+fn request_permission(
+    id: &str,
+    request: &PendingControlRequest,
+    stream: &ClaudeStream,
+    turn: &mut AdapterTurn,
+) {
     let tool = stream.calls.to_update(&request.tool);
     let (tool, options) = match &request.subject {
         RequestSubject::Permission(suggested) => (tool, permission_options(suggested)),

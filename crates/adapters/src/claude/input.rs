@@ -1,13 +1,13 @@
 //! Converts prompts into messages and MCP servers into configuration of the program.
 
 use crate::mcp::to_object;
-use crate::{PrivateFile, Prompt, PromptBlock};
+use crate::{PrivateFile, PromptBlock, PromptInput};
 use serde_json::{Map, Value, json};
 
 /// Converts a prompt into a line of stdin. The order of text and images is kept.
-pub(super) fn user_message(prompt: &Prompt) -> Value {
+pub(super) fn user_message(prompt: &PromptInput) -> Value {
     let mut content = Vec::new();
-    let mut text_blocks = Prompt::default();
+    let mut text_blocks = PromptInput::default();
     for block in &prompt.blocks {
         if let PromptBlock::Image { mime, data } = block {
             flush_text(&mut text_blocks, &mut content);
@@ -21,7 +21,7 @@ pub(super) fn user_message(prompt: &Prompt) -> Value {
     json!({"type": "user", "message": {"role": "user", "content": content}})
 }
 
-fn flush_text(text_blocks: &mut Prompt, content: &mut Vec<Value>) {
+fn flush_text(text_blocks: &mut PromptInput, content: &mut Vec<Value>) {
     let text = std::mem::take(text_blocks).to_text();
     // The provider refuses empty text.
     if !text.is_empty() {
@@ -60,7 +60,7 @@ mod tests {
             {"type": "text", "text": "after"}, {"type": "resource_link", "uri": "file:///w/a"}]);
         let with_images = ProgramCapabilities { images: true, mcp: false };
         let content =
-            user_message(&Prompt::parse(&blocks, with_images).unwrap())["message"]["content"]
+            user_message(&PromptInput::parse(&blocks, with_images).unwrap())["message"]["content"]
                 .clone();
         let source = json!({"type": "base64", "media_type": "image/png", "data": "AA=="});
         assert_eq!(

@@ -1,7 +1,7 @@
 //! Text that is streamed, repeated as a complete block, and restarted after an interruption is sent
 //! once.
 
-use crate::Turn;
+use crate::AdapterTurn;
 
 /// Whether a block is text or a thought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub(super) enum BlockKind {
 }
 
 impl BlockKind {
-    fn send(self, message: &str, text: &str, turn: &mut Turn) {
+    fn send(self, message: &str, text: &str, turn: &mut AdapterTurn) {
         match self {
             BlockKind::Text => turn.send_text(message, text),
             BlockKind::Thought => turn.send_thought(message, text),
@@ -47,7 +47,7 @@ impl StreamedBlock {
         }
     }
 
-    fn push_delta(&mut self, delta: &str, turn: &mut Turn) {
+    fn push_delta(&mut self, delta: &str, turn: &mut AdapterTurn) {
         self.text.push_str(delta);
         let Some((message, sent)) = self.earlier.take() else {
             self.kind.send(&self.message, delta, turn);
@@ -64,7 +64,7 @@ impl StreamedBlock {
         }
     }
 
-    fn push_full(&mut self, full: &str, turn: &mut Turn) {
+    fn push_full(&mut self, full: &str, turn: &mut AdapterTurn) {
         if let Some(missing) = full.strip_prefix(self.text.as_str()) {
             let missing = missing.to_owned();
             self.push_delta(&missing, turn);
@@ -110,7 +110,13 @@ impl MessageStream {
         self.blocks.push(block);
     }
 
-    pub(super) fn push_delta(&mut self, index: u64, kind: BlockKind, delta: &str, turn: &mut Turn) {
+    pub(super) fn push_delta(
+        &mut self,
+        index: u64,
+        kind: BlockKind,
+        delta: &str,
+        turn: &mut AdapterTurn,
+    ) {
         self.has_text |= kind == BlockKind::Text && !delta.is_empty();
         let open = |block: &StreamedBlock| block.index == Some(index) && block.kind == kind;
         if !self.blocks.iter().any(open) {
@@ -133,7 +139,7 @@ impl MessageStream {
         message: &str,
         kind: BlockKind,
         full: &str,
-        turn: &mut Turn,
+        turn: &mut AdapterTurn,
     ) {
         self.has_text |= kind == BlockKind::Text && !full.is_empty();
         let same = |block: &StreamedBlock| block.kind == kind && block.message == message;
@@ -176,7 +182,7 @@ mod tests {
     use super::*;
     use crate::turn::TurnEffect;
 
-    fn sent_chunks(turn: &Turn) -> Vec<(String, String)> {
+    fn sent_chunks(turn: &AdapterTurn) -> Vec<(String, String)> {
         let chunks = turn.effects.iter().filter_map(|effect| match effect {
             TurnEffect::SendUpdate(update) => Some((
                 update["messageId"].as_str().unwrap_or_default().to_owned(),
@@ -193,7 +199,7 @@ mod tests {
 
     #[test]
     fn retry_under_another_id_continues_the_first_message() {
-        let (mut messages, mut turn) = (MessageStream::default(), Turn::default());
+        let (mut messages, mut turn) = (MessageStream::default(), AdapterTurn::default());
         messages.start_message("a");
         messages.push_delta(0, BlockKind::Text, "Hello from", &mut turn);
         messages.interrupt();
@@ -207,7 +213,7 @@ mod tests {
 
     #[test]
     fn retry_with_another_answer_is_a_separate_message() {
-        let (mut messages, mut turn) = (MessageStream::default(), Turn::default());
+        let (mut messages, mut turn) = (MessageStream::default(), AdapterTurn::default());
         messages.start_message("a");
         messages.push_delta(0, BlockKind::Text, "I look", &mut turn);
         messages.interrupt();
@@ -220,7 +226,7 @@ mod tests {
 
     #[test]
     fn two_blocks_of_a_message_are_both_sent_once() {
-        let (mut messages, mut turn) = (MessageStream::default(), Turn::default());
+        let (mut messages, mut turn) = (MessageStream::default(), AdapterTurn::default());
         messages.start_message("a");
         for (index, word) in [(0, "one"), (1, "two")] {
             messages.start_block(index, BlockKind::Text);
@@ -235,7 +241,7 @@ mod tests {
 
     #[test]
     fn complete_block_that_was_not_streamed_is_sent() {
-        let (mut messages, mut turn) = (MessageStream::default(), Turn::default());
+        let (mut messages, mut turn) = (MessageStream::default(), AdapterTurn::default());
         messages.start_message("a");
         messages.push_delta(0, BlockKind::Text, "left open", &mut turn);
         messages.push_full("b", BlockKind::Text, "new", &mut turn);

@@ -22,8 +22,8 @@ mod tests;
 mod tool_action;
 
 use crate::{
-    Dialect, PermissionAnswer, PrivateFile, ProgramCapabilities, ProgramLifetime, Prompt,
-    SettingChange, StartContext, Turn,
+    AdapterTurn, Dialect, PermissionAnswer, PrivateFile, ProgramCapabilities, ProgramLifetime,
+    ProgramSetting, PromptInput, StartContext,
 };
 use control::ControlChannel;
 use jackfield_agents::AgentExit;
@@ -68,19 +68,19 @@ impl Dialect for ClaudeDialect {
         input::mcp_config(start.mcp_servers)
     }
 
-    fn on_start(&mut self, start: &StartContext<'_>, turn: &mut Turn) {
+    fn on_start(&mut self, start: &StartContext<'_>, turn: &mut AdapterTurn) {
         self.control.clear();
         self.can_bypass = start.mode == Some(BYPASS_MODE);
         self.stream.on_start(start);
         self.control.send_request(&json!({"subtype": "initialize", "hooks": null}), turn);
     }
 
-    fn on_prompt(&mut self, prompt: &Prompt, turn: &mut Turn) {
+    fn on_prompt(&mut self, prompt: &PromptInput, turn: &mut AdapterTurn) {
         self.stream.begin_turn();
         turn.write_json(&input::user_message(prompt));
     }
 
-    fn on_line(&mut self, line: &str, turn: &mut Turn) {
+    fn on_line(&mut self, line: &str, turn: &mut AdapterTurn) {
         let Some(value) = turn.parse_object(line) else { return };
         match value["type"].as_str() {
             Some("control_request") => self.control.on_request(&value, &mut self.stream, turn),
@@ -103,28 +103,28 @@ impl Dialect for ClaudeDialect {
         }
     }
 
-    fn on_cancel(&mut self, turn: &mut Turn) -> bool {
+    fn on_cancel(&mut self, turn: &mut AdapterTurn) -> bool {
         self.control.send_request(&json!({"subtype": "interrupt"}), turn);
         true
     }
 
-    fn on_answer(&mut self, key: &str, answer: PermissionAnswer<'_>, turn: &mut Turn) {
+    fn on_answer(&mut self, key: &str, answer: PermissionAnswer<'_>, turn: &mut AdapterTurn) {
         self.control.on_answer(key, answer, &mut self.stream, turn);
     }
 
-    fn on_setting(&mut self, setting: SettingChange<'_>, turn: &mut Turn) -> bool {
+    fn on_setting(&mut self, setting: ProgramSetting<'_>, turn: &mut AdapterTurn) -> bool {
         match setting {
-            SettingChange::Mode(BYPASS_MODE) if !self.can_bypass => return false,
-            SettingChange::Mode(mode) => self.control.set_mode(mode, &mut self.stream, turn),
-            SettingChange::Model(model) => {
+            ProgramSetting::Mode(BYPASS_MODE) if !self.can_bypass => return false,
+            ProgramSetting::Mode(mode) => self.control.set_mode(mode, &mut self.stream, turn),
+            ProgramSetting::Model(model) => {
                 self.control.send_request(&json!({"subtype": "set_model", "model": model}), turn);
             }
-            SettingChange::Reasoning(_) => return false,
+            ProgramSetting::Reasoning(_) => return false,
         }
         true
     }
 
-    fn on_exit(&mut self, _exit: &AgentExit, turn: &mut Turn) {
+    fn on_exit(&mut self, _exit: &AgentExit, turn: &mut AdapterTurn) {
         self.control.clear();
         fail_with_last_error(&self.stream, turn);
     }
@@ -140,26 +140,26 @@ impl Dialect for PrintDialect {
         ProgramLifetime::PerTurn
     }
 
-    fn on_start(&mut self, start: &StartContext<'_>, _turn: &mut Turn) {
+    fn on_start(&mut self, start: &StartContext<'_>, _turn: &mut AdapterTurn) {
         self.stream.on_start(start);
     }
 
-    fn on_prompt(&mut self, _prompt: &Prompt, _turn: &mut Turn) {
+    fn on_prompt(&mut self, _prompt: &PromptInput, _turn: &mut AdapterTurn) {
         self.stream.begin_turn();
     }
 
-    fn on_line(&mut self, line: &str, turn: &mut Turn) {
+    fn on_line(&mut self, line: &str, turn: &mut AdapterTurn) {
         if let Some(value) = turn.parse_object(line) {
             self.stream.on_line(&value, turn);
         }
     }
 
-    fn on_exit(&mut self, _exit: &AgentExit, turn: &mut Turn) {
+    fn on_exit(&mut self, _exit: &AgentExit, turn: &mut AdapterTurn) {
         fail_with_last_error(&self.stream, turn);
     }
 }
 
-fn fail_with_last_error(stream: &ClaudeStream, turn: &mut Turn) {
+fn fail_with_last_error(stream: &ClaudeStream, turn: &mut AdapterTurn) {
     if let Some(failure) = stream.errors.last_failure().filter(|_| turn.is_running()) {
         turn.fail(failure);
     }

@@ -4,7 +4,7 @@ use super::calls::StreamedCalls;
 use super::message_stream::{BlockKind, MessageStream};
 use super::request_errors::RequestErrors;
 use super::result::{self, CachedTokens, CostMeter};
-use crate::{StartContext, Turn, TurnUsage};
+use crate::{AdapterTurn, StartContext, TurnUsage};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -81,7 +81,7 @@ impl ClaudeStream {
         self.errors = RequestErrors::default();
     }
 
-    pub(super) fn on_line(&mut self, line: &Value, turn: &mut Turn) {
+    pub(super) fn on_line(&mut self, line: &Value, turn: &mut AdapterTurn) {
         match line["type"].as_str() {
             Some("system") => self.on_system(line, turn),
             Some("stream_event") => self.on_event(line, turn),
@@ -97,7 +97,7 @@ impl ClaudeStream {
         }
     }
 
-    fn on_system(&mut self, line: &Value, turn: &mut Turn) {
+    fn on_system(&mut self, line: &Value, turn: &mut AdapterTurn) {
         match line["subtype"].as_str() {
             Some("init") => self.on_init(line, turn),
             Some("status") => {
@@ -124,7 +124,7 @@ impl ClaudeStream {
     }
 
     /// Reports the end of a background task. The end of a task whose call is open is in its result.
-    fn on_task_end(&self, line: &Value, turn: &mut Turn) {
+    fn on_task_end(&self, line: &Value, turn: &mut AdapterTurn) {
         let task = if line["data"].is_object() { &line["data"] } else { line };
         if task["tool_use_id"].as_str().is_some_and(|id| self.calls.is_open(id)) {
             return;
@@ -135,7 +135,7 @@ impl ClaudeStream {
     }
 
     /// Called in every turn.
-    fn on_init(&mut self, line: &Value, turn: &mut Turn) {
+    fn on_init(&mut self, line: &Value, turn: &mut AdapterTurn) {
         if let Some(id) = line["session_id"].as_str() {
             turn.set_agent_session_id(id);
         }
@@ -160,7 +160,7 @@ impl ClaudeStream {
         }
     }
 
-    fn on_mode(&mut self, mode: &Value, turn: &mut Turn) {
+    fn on_mode(&mut self, mode: &Value, turn: &mut AdapterTurn) {
         if let (Some(mode), Some(known)) = (mode.as_str(), &mut self.mode)
             && mode != known
         {
@@ -169,7 +169,7 @@ impl ClaudeStream {
         }
     }
 
-    fn on_event(&mut self, line: &Value, turn: &mut Turn) {
+    fn on_event(&mut self, line: &Value, turn: &mut AdapterTurn) {
         if line["parent_tool_use_id"].is_string() {
             // A sub-agent's messages are repeated when they are complete.
             return;
@@ -207,7 +207,7 @@ impl ClaudeStream {
         }
     }
 
-    fn on_block(&mut self, index: u64, block: &Value, turn: &mut Turn) {
+    fn on_block(&mut self, index: u64, block: &Value, turn: &mut AdapterTurn) {
         match block["type"].as_str() {
             Some("text") => self.messages.start_block(index, BlockKind::Text),
             Some("thinking") => self.messages.start_block(index, BlockKind::Thought),
@@ -217,7 +217,7 @@ impl ClaudeStream {
         }
     }
 
-    fn on_delta(&mut self, index: u64, line: &Value, turn: &mut Turn) {
+    fn on_delta(&mut self, index: u64, line: &Value, turn: &mut AdapterTurn) {
         let delta = &line["event"]["delta"];
         let text = |key: &str| delta[key].as_str().unwrap_or_default();
         match delta["type"].as_str() {
@@ -242,15 +242,15 @@ impl ClaudeStream {
         self.flavor == StreamFlavor::Qwen && text.starts_with("[API Error:")
     }
 
-    fn on_assistant(&mut self, line: &Value, turn: &mut Turn) {
+    fn on_assistant(&mut self, line: &Value, turn: &mut AdapterTurn) {
         let message = &line["message"];
         let id = message["id"].as_str().unwrap_or_default();
         let parent = line["parent_tool_use_id"].as_str();
-        if let Some(used) = result::parse_tokens(&message["usage"], self.cached_tokens()) {
+        if let Some(tokens) = result::parse_tokens(&message["usage"], self.cached_tokens()) {
             // Lines of one message repeat its tokens.
             let unnamed = || format!("#{}", self.usage_by_message.len());
             let key = if id.is_empty() { unnamed() } else { id.to_owned() };
-            self.usage_by_message.insert(key, used);
+            self.usage_by_message.insert(key, tokens);
         }
         if parent.is_none() {
             self.on_stop_reason(message);
@@ -278,7 +278,7 @@ impl ClaudeStream {
         parent: Option<&str>,
         block: &Value,
         line: &Value,
-        turn: &mut Turn,
+        turn: &mut AdapterTurn,
     ) {
         let text = |key: &str| block[key].as_str().unwrap_or_default();
         match (block["type"].as_str(), parent) {
@@ -306,7 +306,7 @@ impl ClaudeStream {
         }
     }
 
-    fn on_user(&mut self, line: &Value, turn: &mut Turn) {
+    fn on_user(&mut self, line: &Value, turn: &mut AdapterTurn) {
         if line["isReplay"] == true {
             // The prompt, repeated.
             return;
@@ -328,7 +328,7 @@ impl ClaudeStream {
         }
     }
 
-    fn on_result(&mut self, line: &Value, turn: &mut Turn) {
+    fn on_result(&mut self, line: &Value, turn: &mut AdapterTurn) {
         let main = || result::parse_tokens(&line["usage"], self.cached_tokens());
         let reported = result::tokens_since_last_result(line).or_else(main);
         let summed = result::sum_usage(self.usage_by_message.values());
@@ -346,11 +346,11 @@ impl ClaudeStream {
         if let Some(dollars) = self.cost_meter.turn_cost(line) {
             turn.record_cost(dollars);
         }
-        let used = self.last_usage.input.saturating_add(self.last_usage.output);
+        let used_tokens = self.last_usage.input.saturating_add(self.last_usage.output);
         if let Some(size) =
             result::context_window(line, &self.model).filter(|_| 0 < self.last_usage.input)
         {
-            turn.send_context_size(used, size);
+            turn.send_context_size(used_tokens, size);
         }
         if result::is_self_initiated(line) {
             return;
@@ -366,7 +366,7 @@ impl ClaudeStream {
 
     /// Sends text that only the result contains. The program's own commands respond only there, and
     /// an error that the turn survived is sent as text.
-    fn send_missing_text(&mut self, line: &Value, turn: &mut Turn) {
+    fn send_missing_text(&mut self, line: &Value, turn: &mut AdapterTurn) {
         let error_text = self.errors.take_error_text();
         let answer = line["result"].as_str().filter(|_| !self.messages.has_text);
         if !turn.is_cancelled() {
@@ -375,10 +375,10 @@ impl ClaudeStream {
     }
 
     fn on_usage(&mut self, usage: &Value) {
-        if let Some(used) =
-            result::parse_tokens(usage, self.cached_tokens()).filter(|used| 0 < used.input)
+        if let Some(tokens) =
+            result::parse_tokens(usage, self.cached_tokens()).filter(|it| 0 < it.input)
         {
-            self.last_usage = used;
+            self.last_usage = tokens;
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::tool_action::ToolAction;
 use crate::known_tools::first_text as text;
-use crate::{PlanEntry, Turn};
+use crate::{AdapterTurn, PlanEntry};
 use serde_json::Value;
 
 /// The tasks of the session, in the order of their creation.
@@ -19,7 +19,7 @@ impl TaskList {
         input: &Value,
         answer: &str,
         detail: &Value,
-        turn: &mut Turn,
+        turn: &mut AdapterTurn,
     ) {
         match action {
             ToolAction::NewTask => {

@@ -3,11 +3,11 @@
 #![expect(clippy::needless_pass_by_value, reason = "lines are composed in place")]
 
 use super::{new_amp, new_claude, new_qwen};
-use crate::outcome::TurnOutcome;
+use crate::outcome::AdapterTurnOutcome;
 use crate::turn::TurnEffect;
 use crate::{
-    Dialect, DialectFactory, FailureCause, PermissionAnswer, Prompt, SettingChange, StartContext,
-    StopReason, Turn,
+    AdapterTurn, Dialect, DialectFactory, FailureCause, PermissionAnswer, ProgramSetting,
+    PromptInput, StartContext, StopReason,
 };
 use jackfield_agents::AgentExit;
 use serde_json::{Value, json};
@@ -15,12 +15,12 @@ use serde_json::{Value, json};
 /// A dialect with a running turn.
 struct RunningDialect {
     inner: Box<dyn Dialect>,
-    turn: Turn,
+    turn: AdapterTurn,
 }
 
 impl RunningDialect {
     fn new(new_dialect: DialectFactory) -> RunningDialect {
-        let mut dialect = RunningDialect { inner: new_dialect(), turn: Turn::default() };
+        let mut dialect = RunningDialect { inner: new_dialect(), turn: AdapterTurn::default() };
         dialect.turn.begin();
         let mode = Some("default");
         let start = StartContext {
@@ -32,7 +32,7 @@ impl RunningDialect {
             mcp_servers: &[],
         };
         dialect.inner.on_start(&start, &mut dialect.turn);
-        dialect.inner.on_prompt(&Prompt::default(), &mut dialect.turn);
+        dialect.inner.on_prompt(&PromptInput::default(), &mut dialect.turn);
         dialect.turn.effects.clear();
         dialect
     }
@@ -317,10 +317,12 @@ fn unsupported_control_request_is_refused() {
 #[test]
 fn settings_are_sent_on_stdin_and_a_refused_mode_is_reverted() {
     let mut dialect = RunningDialect::new(new_claude);
-    assert!(dialect.inner.on_setting(SettingChange::Model("opus"), &mut dialect.turn));
-    assert!(dialect.inner.on_setting(SettingChange::Mode("auto"), &mut dialect.turn));
-    assert!(!dialect.inner.on_setting(SettingChange::Mode("bypassPermissions"), &mut dialect.turn));
-    assert!(!dialect.inner.on_setting(SettingChange::Reasoning("high"), &mut dialect.turn));
+    assert!(dialect.inner.on_setting(ProgramSetting::Model("opus"), &mut dialect.turn));
+    assert!(dialect.inner.on_setting(ProgramSetting::Mode("auto"), &mut dialect.turn));
+    assert!(
+        !dialect.inner.on_setting(ProgramSetting::Mode("bypassPermissions"), &mut dialect.turn)
+    );
+    assert!(!dialect.inner.on_setting(ProgramSetting::Reasoning("high"), &mut dialect.turn));
     let written = dialect.written_lines();
     assert_eq!(written[0]["request"], json!({"subtype": "set_model", "model": "opus"}));
     let id = &written[1]["request_id"];
@@ -343,7 +345,7 @@ fn self_initiated_turn_does_not_end_the_prompt() {
         "the prompt is not processed yet"
     );
     dialect.receive(&[result("human")]);
-    assert_eq!(dialect.turn.outcome, Some(TurnOutcome::Completed(StopReason::Cancelled)));
+    assert_eq!(dialect.turn.outcome, Some(AdapterTurnOutcome::Completed(StopReason::Cancelled)));
 }
 
 #[test]
@@ -356,7 +358,7 @@ fn exit_during_retries_fails_with_the_reason() {
         .inner
         .on_exit(&AgentExit { code: Some(143), ..AgentExit::default() }, &mut dialect.turn);
     let cause = match &dialect.turn.outcome {
-        Some(TurnOutcome::Failed(failure)) => Some(failure.cause),
+        Some(AdapterTurnOutcome::Failed(failure)) => Some(failure.cause),
         _ => None,
     };
     assert_eq!(cause, Some(FailureCause::Auth));
@@ -372,7 +374,7 @@ fn string_content_is_text_and_an_error_without_text_fails() {
     dialect.receive(&[failed]);
     dialect.inner.on_exit(&AgentExit { code: Some(1), ..AgentExit::default() }, &mut dialect.turn);
     assert!(
-        matches!(&dialect.turn.outcome, Some(TurnOutcome::Failed(it)) if it.cause == FailureCause::RateLimited)
+        matches!(&dialect.turn.outcome, Some(AdapterTurnOutcome::Failed(it)) if it.cause == FailureCause::RateLimited)
     );
 }
 

@@ -2,8 +2,8 @@
 
 /// Returns `ls -la` for `/bin/bash -lc 'ls -la'`, and any other command unchanged.
 pub(super) fn strip_shell(command: &str) -> String {
-    let Some(words) = split_words(command) else { return command.to_owned() };
-    let [shell, flag, script] = words.as_slice() else { return command.to_owned() };
+    let Some(arguments) = split_arguments(command) else { return command.to_owned() };
+    let [shell, flag, script] = arguments.as_slice() else { return command.to_owned() };
     let shell = shell.rsplit(['/', '\\']).next().unwrap_or(shell);
     let shell = shell.strip_suffix(".exe").unwrap_or(shell);
     let is_wrapped = match shell {
@@ -15,8 +15,8 @@ pub(super) fn strip_shell(command: &str) -> String {
 }
 
 /// Splits a line as a shell does; `None` if a quote is not closed.
-fn split_words(line: &str) -> Option<Vec<String>> {
-    let mut words = Vec::new();
+fn split_arguments(line: &str) -> Option<Vec<String>> {
+    let mut arguments = Vec::new();
     let mut word: Option<String> = None;
     let mut chars = line.chars();
     while let Some(char) = chars.next() {
@@ -32,12 +32,12 @@ fn split_words(line: &str) -> Option<Vec<String>> {
             }
             '"' => read_double_quoted(&mut chars, word.get_or_insert_default())?,
             '\\' => word.get_or_insert_default().push(chars.next()?),
-            char if char.is_whitespace() => words.extend(word.take()),
+            char if char.is_whitespace() => arguments.extend(word.take()),
             char => word.get_or_insert_default().push(char),
         }
     }
-    words.extend(word);
-    Some(words)
+    arguments.extend(word);
+    Some(arguments)
 }
 
 /// Reads a double-quoted string, in which a backslash escapes only a few characters.

@@ -2,10 +2,10 @@
 
 use super::failure;
 use super::item::{self, ItemContent, ItemPhase};
-use super::token_counts::TokenCounts;
+use super::token_counts::ThreadTokenCounts;
 use crate::{
-    Dialect, ProgramLifetime, Prompt, StartContext, StopReason, StreamedText, ToolUpdate, Turn,
-    TurnFailure,
+    AdapterTurn, Dialect, ProgramLifetime, PromptInput, StartContext, StopReason, StreamedText,
+    ToolUpdate, TurnFailure,
 };
 use jackfield_agents::AgentExit;
 use serde_json::Value;
@@ -20,7 +20,7 @@ pub(super) struct ExecDialect {
     thread: Option<String>,
     /// The tokens of the thread at the start of the turn; unknown for a thread of an earlier
     /// adapter.
-    base: Option<TokenCounts>,
+    base: Option<ThreadTokenCounts>,
     messages: BTreeMap<String, StreamedText>,
     tools: BTreeMap<String, ToolUpdate>,
     /// An error that may end the turn: either `turn.failed` follows, or nothing.
@@ -32,9 +32,9 @@ impl Dialect for ExecDialect {
         ProgramLifetime::PerTurn
     }
 
-    fn on_start(&mut self, start: &StartContext<'_>, _turn: &mut Turn) {
+    fn on_start(&mut self, start: &StartContext<'_>, _turn: &mut AdapterTurn) {
         if start.agent_session_id.is_none() {
-            self.base = Some(TokenCounts::default());
+            self.base = Some(ThreadTokenCounts::default());
         } else if start.agent_session_id != self.thread.as_deref() {
             self.base = None;
         }
@@ -42,14 +42,14 @@ impl Dialect for ExecDialect {
         start.cwd.clone_into(&mut self.cwd);
     }
 
-    fn on_prompt(&mut self, _prompt: &Prompt, _turn: &mut Turn) {
+    fn on_prompt(&mut self, _prompt: &PromptInput, _turn: &mut AdapterTurn) {
         self.turn_number += 1;
         self.messages.clear();
         self.tools.clear();
         self.error = None;
     }
 
-    fn on_line(&mut self, line: &str, turn: &mut Turn) {
+    fn on_line(&mut self, line: &str, turn: &mut AdapterTurn) {
         let Some(event) = turn.parse_object(line) else { return };
         let message = |holder: &Value| holder["message"].as_str().unwrap_or_default().to_owned();
         match event["type"].as_str().unwrap_or_default() {
@@ -70,7 +70,7 @@ impl Dialect for ExecDialect {
         }
     }
 
-    fn on_exit(&mut self, exit: &AgentExit, turn: &mut Turn) {
+    fn on_exit(&mut self, exit: &AgentExit, turn: &mut AdapterTurn) {
         if let Some(error) = self.error.take() {
             turn.fail(failure::from_message(&error));
         } else if turn.is_running() {
@@ -81,17 +81,17 @@ impl Dialect for ExecDialect {
 }
 
 impl ExecDialect {
-    fn on_thread(&mut self, event: &Value, turn: &mut Turn) {
+    fn on_thread(&mut self, event: &Value, turn: &mut AdapterTurn) {
         let Some(id) = event["thread_id"].as_str() else { return turn.report_unmapped(event) };
         if self.thread.as_deref().is_some_and(|thread| thread != id) {
             // A different thread than the requested one counts from zero.
-            self.base = Some(TokenCounts::default());
+            self.base = Some(ThreadTokenCounts::default());
         }
         self.thread = Some(id.to_owned());
         turn.set_agent_session_id(id);
     }
 
-    fn on_item(&mut self, event: &Value, phase: ItemPhase, turn: &mut Turn) {
+    fn on_item(&mut self, event: &Value, phase: ItemPhase, turn: &mut AdapterTurn) {
         let item = &event["item"];
         let id = format!("{}.{}", self.turn_number, item["id"].as_str().unwrap_or_default());
         match item::parse_item(item, phase, &self.cwd) {
@@ -114,13 +114,13 @@ impl ExecDialect {
         }
     }
 
-    fn on_completed(&mut self, event: &Value, turn: &mut Turn) {
+    fn on_completed(&mut self, event: &Value, turn: &mut AdapterTurn) {
         if let Some(error) = self.error.take() {
             // The turn survived the error.
             turn.send_notice(&error);
         }
         if event["usage"].is_object() {
-            let total = TokenCounts::parse(&event["usage"]);
+            let total = ThreadTokenCounts::parse(&event["usage"]);
             // Codex never reports the usage of a failed turn. It is included in the next completed
             // turn, so that the sum is right.
             if let Some(base) = self.base {
@@ -135,7 +135,7 @@ impl ExecDialect {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outcome::TurnOutcome;
+    use crate::outcome::AdapterTurnOutcome;
     use crate::turn::TurnEffect;
     use crate::{FailureCause, TurnUsage};
     use serde_json::json;
@@ -152,11 +152,15 @@ mod tests {
     }
 
     /// Runs one turn with these events and a successful exit.
-    fn run_turn(exec: &mut ExecDialect, agent_session_id: Option<&str>, events: &[Value]) -> Turn {
-        let mut turn = Turn::default();
+    fn run_turn(
+        exec: &mut ExecDialect,
+        agent_session_id: Option<&str>,
+        events: &[Value],
+    ) -> AdapterTurn {
+        let mut turn = AdapterTurn::default();
         turn.begin();
         exec.on_start(&start(agent_session_id), &mut turn);
-        exec.on_prompt(&Prompt::default(), &mut turn);
+        exec.on_prompt(&PromptInput::default(), &mut turn);
         for event in events {
             exec.on_line(&event.to_string(), &mut turn);
         }
@@ -172,7 +176,7 @@ mod tests {
         json!({"type": "thread.started", "thread_id": id})
     }
 
-    fn counts(turn: &Turn) -> Option<(u64, u64)> {
+    fn counts(turn: &AdapterTurn) -> Option<(u64, u64)> {
         turn.usage.map(|TurnUsage { input, output, .. }| (input, output))
     }
 
@@ -215,7 +219,7 @@ mod tests {
     fn exit_after_an_error_fails_with_that_error() {
         let error = json!({"type": "error", "message": "unexpected status 429 Too Many Requests"});
         let turn = run_turn(&mut ExecDialect::default(), None, &[error]);
-        let Some(TurnOutcome::Failed(failure)) = &turn.outcome else {
+        let Some(AdapterTurnOutcome::Failed(failure)) = &turn.outcome else {
             panic!("{:?}", turn.outcome)
         };
         assert_eq!((failure.cause, failure.status), (FailureCause::RateLimited, Some(429)));
@@ -225,7 +229,7 @@ mod tests {
     fn error_that_the_turn_survives_is_a_notice() {
         let error = json!({"type": "error", "message": "a hook failed"});
         let turn = run_turn(&mut ExecDialect::default(), None, &[error, completed(1, 1)]);
-        assert_eq!(turn.outcome, Some(TurnOutcome::Completed(StopReason::EndTurn)));
+        assert_eq!(turn.outcome, Some(AdapterTurnOutcome::Completed(StopReason::EndTurn)));
         assert!(matches!(&turn.effects[0], TurnEffect::SendUpdate(it)
             if it["_meta"]["jackfield"]["notice"] == "a hook failed"));
     }

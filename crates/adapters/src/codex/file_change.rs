@@ -131,9 +131,9 @@ fn parse_hunks(diff: &str) -> Vec<(String, String)> {
 
 /// Reads the number of lines of each side from `@@ -1,3 +1,4 @@`.
 fn parse_hunk_header(line: &str) -> Option<(usize, usize)> {
-    let mut words = line.strip_prefix("@@ ")?.split(' ');
+    let mut ranges = line.strip_prefix("@@ ")?.split(' ');
     let mut length = |sign: char| {
-        let range = words.next()?.strip_prefix(sign)?;
+        let range = ranges.next()?.strip_prefix(sign)?;
         range.split_once(',').map_or(Some(1), |(_, length)| length.trim().parse().ok())
     };
     Some((length('-')?, length('+')?))

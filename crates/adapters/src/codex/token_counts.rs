@@ -4,7 +4,7 @@ use crate::TurnUsage;
 use serde_json::Value;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct TokenCounts {
+pub(super) struct ThreadTokenCounts {
     input: u64,
     cached_read: u64,
     cached_write: u64,
@@ -12,13 +12,13 @@ pub(super) struct TokenCounts {
     thought: u64,
 }
 
-impl TokenCounts {
+impl ThreadTokenCounts {
     /// Parses the spellings of `exec` and `app-server`.
-    pub(super) fn parse(counts: &Value) -> TokenCounts {
+    pub(super) fn parse(counts: &Value) -> ThreadTokenCounts {
         let count = |snake: &str, camel: &str| {
             counts[snake].as_u64().or_else(|| counts[camel].as_u64()).unwrap_or_default()
         };
-        TokenCounts {
+        ThreadTokenCounts {
             input: count("input_tokens", "inputTokens"),
             cached_read: count("cached_input_tokens", "cachedInputTokens"),
             cached_write: count("cache_write_input_tokens", "cacheWriteInputTokens"),
@@ -28,11 +28,11 @@ impl TokenCounts {
     }
 
     /// The tokens since `base`. A count below `base` means that the counter was reset.
-    pub(super) fn since(self, base: TokenCounts) -> TokenCounts {
+    pub(super) fn since(self, base: ThreadTokenCounts) -> ThreadTokenCounts {
         if self.input < base.input || self.output < base.output {
             return self;
         }
-        TokenCounts {
+        ThreadTokenCounts {
             input: self.input - base.input,
             cached_read: self.cached_read.saturating_sub(base.cached_read),
             cached_write: self.cached_write.saturating_sub(base.cached_write),
@@ -42,7 +42,7 @@ impl TokenCounts {
     }
 
     pub(super) fn is_zero(self) -> bool {
-        self == TokenCounts::default()
+        self == ThreadTokenCounts::default()
     }
 
     pub(super) fn to_usage(self) -> TurnUsage {

@@ -1,6 +1,6 @@
 //! Copilot's text and thoughts: in deltas, in full, and again after a broken connection.
 
-use crate::{StreamedText, Turn};
+use crate::{AdapterTurn, StreamedText};
 use serde_json::Value;
 
 #[derive(Debug, Default)]
@@ -42,7 +42,7 @@ impl CopilotMessages {
         self.thought.will_repeat = true;
     }
 
-    pub(super) fn on_message(&mut self, kind: &str, event: &Value, turn: &mut Turn) {
+    pub(super) fn on_message(&mut self, kind: &str, event: &Value, turn: &mut AdapterTurn) {
         let data = &event["data"];
         if data["parentToolCallId"].is_string() {
             // A sub-agent's message is for its agent, not for the client.
@@ -87,7 +87,7 @@ mod tests {
     use serde_json::json;
 
     fn sent_text(events: &[(&str, Value)]) -> String {
-        let (mut messages, mut turn) = (CopilotMessages::default(), Turn::default());
+        let (mut messages, mut turn) = (CopilotMessages::default(), AdapterTurn::default());
         turn.begin();
         for (kind, data) in events {
             if *kind == "retry" {

@@ -4,9 +4,9 @@
 mod messages;
 
 use crate::tool_calls::{CallResult, ToolCallTracker};
-use crate::usage_total::{UsageTotal, read_count, read_usage};
+use crate::usage_total::{TurnUsageTotal, read_count, read_usage};
 use crate::{
-    Dialect, FailureCause, ProgramLifetime, StartContext, StopReason, Turn, TurnFailure,
+    AdapterTurn, Dialect, FailureCause, ProgramLifetime, StartContext, StopReason, TurnFailure,
     known_tools, provider,
 };
 use jackfield_agents::AgentExit;
@@ -21,7 +21,7 @@ pub(crate) fn new() -> Box<dyn Dialect> {
 struct CopilotDialect {
     calls: ToolCallTracker,
     messages: CopilotMessages,
-    usage_total: UsageTotal,
+    usage_total: TurnUsageTotal,
     /// The error of the last model request.
     request_error: Option<String>,
     failure: Option<TurnFailure>,
@@ -32,12 +32,12 @@ impl Dialect for CopilotDialect {
         ProgramLifetime::PerTurn
     }
 
-    fn on_start(&mut self, start: &StartContext<'_>, _turn: &mut Turn) {
+    fn on_start(&mut self, start: &StartContext<'_>, _turn: &mut AdapterTurn) {
         *self =
             CopilotDialect { calls: ToolCallTracker::new(start.cwd), ..CopilotDialect::default() };
     }
 
-    fn on_line(&mut self, line: &str, turn: &mut Turn) {
+    fn on_line(&mut self, line: &str, turn: &mut AdapterTurn) {
         let Some(event) = turn.parse_object(line) else { return };
         let Some(kind) = event["type"].as_str() else { return turn.report_unmapped(&event) };
         let data = &event["data"];
@@ -57,14 +57,14 @@ impl Dialect for CopilotDialect {
         }
     }
 
-    fn on_exit(&mut self, exit: &AgentExit, turn: &mut Turn) {
+    fn on_exit(&mut self, exit: &AgentExit, turn: &mut AdapterTurn) {
         let failure = self.failure.take();
         turn.fail(failure.unwrap_or_else(|| provider::failure_from_exit(exit, turn)));
     }
 }
 
 impl CopilotDialect {
-    fn on_assistant(&mut self, kind: &str, event: &Value, turn: &mut Turn) {
+    fn on_assistant(&mut self, kind: &str, event: &Value, turn: &mut AdapterTurn) {
         let data = &event["data"];
         match kind {
             "turn_retry" => {
@@ -99,7 +99,7 @@ impl CopilotDialect {
         }
     }
 
-    fn on_tool(&mut self, kind: &str, event: &Value, turn: &mut Turn) {
+    fn on_tool(&mut self, kind: &str, event: &Value, turn: &mut AdapterTurn) {
         let data = &event["data"];
         let id = data["toolCallId"].as_str().unwrap_or_default();
         match kind {
@@ -131,7 +131,7 @@ impl CopilotDialect {
         }
     }
 
-    fn on_session(&mut self, kind: &str, event: &Value, turn: &mut Turn) {
+    fn on_session(&mut self, kind: &str, event: &Value, turn: &mut AdapterTurn) {
         let data = &event["data"];
         let message = data["message"].as_str();
         match (kind, message) {
@@ -151,10 +151,10 @@ impl CopilotDialect {
                 turn.send_title(data["title"].as_str().unwrap_or_default());
             }
             ("usage_info", _) => {
-                let (used, size) =
+                let (used_tokens, size) =
                     (read_count(data, &["currentTokens"]), read_count(data, &["tokenLimit"]));
-                match used.zip(size) {
-                    Some((used, size)) => turn.send_context_size(used, size),
+                match used_tokens.zip(size) {
+                    Some((used_tokens, size)) => turn.send_context_size(used_tokens, size),
                     None => turn.report_unmapped(event),
                 }
             }
@@ -172,7 +172,7 @@ impl CopilotDialect {
         }
     }
 
-    fn on_result(&mut self, event: &Value, turn: &mut Turn) {
+    fn on_result(&mut self, event: &Value, turn: &mut AdapterTurn) {
         if let Some(id) = event["sessionId"].as_str() {
             turn.set_agent_session_id(id);
         }
@@ -193,11 +193,11 @@ impl CopilotDialect {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outcome::TurnOutcome;
+    use crate::outcome::AdapterTurnOutcome;
     use crate::turn::TurnEffect;
 
-    fn play_lines(lines: &[&str]) -> Turn {
-        let (mut copilot, mut turn) = (CopilotDialect::default(), Turn::default());
+    fn play_lines(lines: &[&str]) -> AdapterTurn {
+        let (mut copilot, mut turn) = (CopilotDialect::default(), AdapterTurn::default());
         turn.begin();
         for line in lines {
             copilot.on_line(line, &mut turn);
@@ -216,21 +216,21 @@ mod tests {
         assert_eq!(end["status"], "failed");
         assert_eq!(end["content"][0]["content"]["text"], "Permission denied");
         assert_eq!(turn.effects[2], TurnEffect::SetAgentSessionId("s".to_owned()));
-        assert_eq!(turn.outcome, Some(TurnOutcome::Completed(StopReason::EndTurn)));
+        assert_eq!(turn.outcome, Some(AdapterTurnOutcome::Completed(StopReason::EndTurn)));
     }
 
     #[test]
     fn error_without_later_output_fails_the_turn_despite_success() {
         let error = r#"{"type":"session.error","data":{"errorType":"authentication","message":"who are you"}}"#;
         let result = r#"{"type":"result","sessionId":"s","success":true}"#;
-        let Some(TurnOutcome::Failed(failure)) = play_lines(&[error, result]).outcome else {
+        let Some(AdapterTurnOutcome::Failed(failure)) = play_lines(&[error, result]).outcome else {
             panic!()
         };
         assert_eq!(failure.cause, FailureCause::Auth);
         let text = r#"{"type":"assistant.message","data":{"messageId":"m","content":"Hi"}}"#;
         assert_eq!(
             play_lines(&[error, text, result]).outcome,
-            Some(TurnOutcome::Completed(StopReason::EndTurn))
+            Some(AdapterTurnOutcome::Completed(StopReason::EndTurn))
         );
     }
 

@@ -4,9 +4,10 @@
 mod tool;
 
 use crate::tool_calls::ToolCallTracker;
-use crate::usage_total::{UsageTotal, read_usage};
+use crate::usage_total::{TurnUsageTotal, read_usage};
 use crate::{
-    Dialect, ProgramLifetime, StartContext, StopReason, StreamedText, Turn, known_tools, provider,
+    AdapterTurn, Dialect, ProgramLifetime, StartContext, StopReason, StreamedText, known_tools,
+    provider,
 };
 use jackfield_agents::AgentExit;
 use serde_json::Value;
@@ -29,12 +30,12 @@ impl Dialect for CursorDialect {
         ProgramLifetime::PerTurn
     }
 
-    fn on_start(&mut self, start: &StartContext<'_>, _turn: &mut Turn) {
+    fn on_start(&mut self, start: &StartContext<'_>, _turn: &mut AdapterTurn) {
         *self =
             CursorDialect { calls: ToolCallTracker::new(start.cwd), ..CursorDialect::default() };
     }
 
-    fn on_line(&mut self, line: &str, turn: &mut Turn) {
+    fn on_line(&mut self, line: &str, turn: &mut AdapterTurn) {
         let Some(event) = turn.parse_object(line) else { return };
         match (event["type"].as_str(), event["subtype"].as_str()) {
             (Some("system"), Some("init")) => {
@@ -65,7 +66,7 @@ impl Dialect for CursorDialect {
         }
     }
 
-    fn on_exit(&mut self, exit: &AgentExit, turn: &mut Turn) {
+    fn on_exit(&mut self, exit: &AgentExit, turn: &mut AdapterTurn) {
         let failure = provider::failure_from_exit(exit, turn);
         turn.fail(failure);
     }
@@ -79,7 +80,7 @@ fn error_message(event: &Value) -> &str {
 impl CursorDialect {
     /// A delta has a timestamp and no model call id. Every other message repeats the text since the
     /// last repetition.
-    fn on_assistant(&mut self, event: &Value, turn: &mut Turn) {
+    fn on_assistant(&mut self, event: &Value, turn: &mut AdapterTurn) {
         let content = &event["message"]["content"];
         let parts = content.as_array().into_iter().flatten();
         let text: String = match content.as_str() {
@@ -98,10 +99,10 @@ impl CursorDialect {
     }
 }
 
-fn on_result(event: &Value, turn: &mut Turn) {
+fn on_result(event: &Value, turn: &mut AdapterTurn) {
     let usage = [event, &event["usage"], &event["result"]["usage"]];
     if let Some(usage) = usage.into_iter().find_map(read_usage) {
-        UsageTotal::default().add_request(usage, None, turn);
+        TurnUsageTotal::default().add_request(usage, None, turn);
     }
     if event["is_error"] == true || event["subtype"] == "error" {
         return turn.fail(provider::parse_failure(error_message(event), None));
@@ -116,11 +117,11 @@ fn on_result(event: &Value, turn: &mut Turn) {
 mod tests {
     use super::*;
     use crate::FailureCause;
-    use crate::outcome::TurnOutcome;
+    use crate::outcome::AdapterTurnOutcome;
     use crate::turn::TurnEffect;
 
-    fn play_lines(lines: &[&str]) -> Turn {
-        let (mut cursor, mut turn) = (CursorDialect::default(), Turn::default());
+    fn play_lines(lines: &[&str]) -> AdapterTurn {
+        let (mut cursor, mut turn) = (CursorDialect::default(), AdapterTurn::default());
         turn.begin();
         for line in lines {
             cursor.on_line(line, &mut turn);
@@ -128,7 +129,7 @@ mod tests {
         turn
     }
 
-    fn text(turn: &Turn) -> String {
+    fn text(turn: &AdapterTurn) -> String {
         let chunks = turn.effects.iter().filter_map(|it| match it {
             TurnEffect::SendUpdate(it) if it["sessionUpdate"] == "agent_message_chunk" => {
                 it["content"]["text"].as_str()
@@ -172,7 +173,7 @@ mod tests {
         ] {
             let turn =
                 play_lines(&[&format!(r#"{{"type":"result","result":"Only here",{usage}}}"#)]);
-            assert_eq!(turn.outcome, Some(TurnOutcome::Completed(StopReason::EndTurn)));
+            assert_eq!(turn.outcome, Some(AdapterTurnOutcome::Completed(StopReason::EndTurn)));
             assert_eq!(turn.usage.map(|it| (it.input, it.output)), Some((10, 5)));
             assert_eq!(text(&turn), "Only here");
         }
@@ -186,7 +187,7 @@ mod tests {
             r#"{"type":"error","error":{"message":"Unauthorized"}}"#,
         ] {
             let turn = play_lines(&[line]);
-            let Some(TurnOutcome::Failed(failure)) = turn.outcome else { panic!("{line}") };
+            let Some(AdapterTurnOutcome::Failed(failure)) = turn.outcome else { panic!("{line}") };
             assert_eq!(failure.cause, FailureCause::Auth, "{line}");
         }
     }

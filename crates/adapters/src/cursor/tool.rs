@@ -1,10 +1,10 @@
 //! Cursor's tool calls: the name of a key is the name of the tool, and another key is its outcome.
 
 use crate::tool_calls::{CallResult, ToolCallTracker};
-use crate::{ToolUpdate, Turn, known_tools};
+use crate::{AdapterTurn, ToolUpdate, known_tools};
 use serde_json::{Map, Value};
 
-pub(super) fn on_tool_call(calls: &mut ToolCallTracker, event: &Value, turn: &mut Turn) {
+pub(super) fn on_tool_call(calls: &mut ToolCallTracker, event: &Value, turn: &mut AdapterTurn) {
     // The second line is the provider's own id, which is not always present.
     let id = event["call_id"].as_str().and_then(|id| id.lines().next());
     let (Some(id), Some((name, body))) = (id, find_call(&event["tool_call"])) else {
@@ -48,7 +48,7 @@ fn on_result(
     id: &str,
     input: &Value,
     result: &Value,
-    turn: &mut Turn,
+    turn: &mut AdapterTurn,
 ) {
     let empty = Map::new();
     let outcomes = result.as_object().unwrap_or(&empty);
@@ -90,7 +90,7 @@ mod tests {
     use serde_json::json;
 
     fn first_and_last_update(tool_call: &Value) -> (Value, Value) {
-        let (mut calls, mut turn) = (ToolCallTracker::new("/w"), Turn::default());
+        let (mut calls, mut turn) = (ToolCallTracker::new("/w"), AdapterTurn::default());
         turn.begin();
         let event = json!({"subtype": "completed", "call_id": "a\nb", "tool_call": tool_call});
         on_tool_call(&mut calls, &event, &mut turn);

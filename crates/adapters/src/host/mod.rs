@@ -8,8 +8,8 @@ mod session_files;
 use crate::{Adapter, AdapterOutput, AdapterSettings, DialectFactory, ProgramId};
 use bytes::Bytes;
 use jackfield_agents::{
-    AgentEvent, AgentExit, AgentHandle, GuardCommand, LaunchCommand, ProcessLedger, StdoutFormat,
-    StopUrgency, spawn_agent,
+    AgentExit, AgentHandle, AgentProcessEvent, GuardCommand, LaunchCommand, ProcessLedger,
+    StdoutFormat, StopUrgency, spawn_agent,
 };
 use jackfield_protocol::{FRAME_BYTES_MAX, FRAME_ROOM_BYTES, Fault, Frame, chain};
 use jackfield_transport::{ClientEvent, ClientHandle, ClientStream, open_connection};
@@ -79,7 +79,7 @@ struct AdapterHost {
     program: PathBuf,
     env: Vec<(String, String)>,
     guard: GuardCommand,
-    events: mpsc::Sender<(ProgramId, AgentEvent)>,
+    events: mpsc::Sender<(ProgramId, AgentProcessEvent)>,
     /// Whether the programs are paused because the client does not read.
     is_paused: bool,
     is_client_gone: bool,
@@ -119,27 +119,29 @@ impl AdapterHost {
         self.client.send(Frame::error_for("null", fault).bytes().clone());
     }
 
-    fn on_program(&mut self, program: ProgramId, event: AgentEvent) {
+    fn on_program(&mut self, program: ProgramId, event: AgentProcessEvent) {
         match event {
-            AgentEvent::Lines(lines) => {
+            AgentProcessEvent::Lines(lines) => {
                 for line in lines {
                     let line = String::from_utf8_lossy(&line);
                     self.adapter.on_line(program, &line, &mut self.session_files);
                 }
             }
-            AgentEvent::Gone(exit) => self.adapter.on_exit(program, &exit, &mut self.session_files),
-            AgentEvent::Swept { .. } => {
+            AgentProcessEvent::Gone(exit) => {
+                self.adapter.on_exit(program, &exit, &mut self.session_files);
+            }
+            AgentProcessEvent::Swept { .. } => {
                 for file in self.programs.remove(&program).into_iter().flat_map(|it| it.files) {
                     // Nothing else uses the file; it may already be gone.
                     let _result = std::fs::remove_file(file);
                 }
             }
-            AgentEvent::Started { .. }
-            | AgentEvent::Frames(_)
-            | AgentEvent::Output(_)
-            | AgentEvent::Noise(_)
-            | AgentEvent::Oversized(_)
-            | AgentEvent::Wrote { .. } => {}
+            AgentProcessEvent::Started { .. }
+            | AgentProcessEvent::Frames(_)
+            | AgentProcessEvent::Output(_)
+            | AgentProcessEvent::Noise(_)
+            | AgentProcessEvent::Oversized(_)
+            | AgentProcessEvent::Wrote { .. } => {}
         }
     }
 

@@ -1,7 +1,7 @@
 //! Dialogs of pi's extensions. Those that fit a permission request are sent to the client, the
 //! others are dismissed.
 
-use crate::{PermissionAnswer, PermissionOption, ToolStatus, ToolUpdate, Turn};
+use crate::{AdapterTurn, PermissionAnswer, PermissionOption, ToolStatus, ToolUpdate};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ enum DialogKind {
 }
 
 impl OpenDialogs {
-    pub(super) fn on_request(&mut self, event: &Value, turn: &mut Turn) {
+    pub(super) fn on_request(&mut self, event: &Value, turn: &mut AdapterTurn) {
         let params = if event["params"].is_object() { &event["params"] } else { event };
         let (Some(id), Some(method)) = (event["id"].as_str(), event["method"].as_str()) else {
             return turn.report_unmapped(event);
@@ -45,7 +45,13 @@ impl OpenDialogs {
         }
     }
 
-    fn request_answer(&mut self, id: &str, dialog: DialogKind, params: &Value, turn: &mut Turn) {
+    fn request_answer(
+        &mut self,
+        id: &str,
+        dialog: DialogKind,
+        params: &Value,
+        turn: &mut AdapterTurn,
+    ) {
         let mut tool =
             ToolUpdate::new().with_title(params["title"].as_str().unwrap_or("A question"));
         tool = tool.with_status(ToolStatus::Pending);
@@ -71,7 +77,12 @@ impl OpenDialogs {
         turn.request_permission(id, id, tool, options);
     }
 
-    pub(super) fn on_answer(&mut self, id: &str, answer: PermissionAnswer<'_>, turn: &mut Turn) {
+    pub(super) fn on_answer(
+        &mut self,
+        id: &str,
+        answer: PermissionAnswer<'_>,
+        turn: &mut AdapterTurn,
+    ) {
         let Some(dialog) = self.open.remove(id) else { return };
         let reply = match (dialog, answer) {
             (DialogKind::Confirm, PermissionAnswer::Selected(chosen)) => {
@@ -97,7 +108,7 @@ impl OpenDialogs {
     }
 
     /// Dismisses all dialogs, because no client will answer them.
-    pub(super) fn dismiss_all(&mut self, turn: &mut Turn) {
+    pub(super) fn dismiss_all(&mut self, turn: &mut AdapterTurn) {
         for id in std::mem::take(&mut self.open).into_keys() {
             turn.write_json(&dismiss_message(&id));
             turn.withdraw_request(&id);

@@ -1,6 +1,6 @@
 //! Pi's text and thoughts: blocks of a message in deltas, then in full, then the full message.
 
-use crate::{StreamedText, Turn};
+use crate::{AdapterTurn, StreamedText};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ impl PiMessages {
         self.will_repeat = true;
     }
 
-    pub(super) fn on_message(&mut self, event: &Value, turn: &mut Turn) {
+    pub(super) fn on_message(&mut self, event: &Value, turn: &mut AdapterTurn) {
         let message = &event["message"];
         match (event["type"].as_str(), message["role"].as_str()) {
             (Some("message_start"), Some("assistant")) => self.begin_message(),
@@ -44,7 +44,7 @@ impl PiMessages {
         }
     }
 
-    fn on_delta(&mut self, event: &Value, turn: &mut Turn) {
+    fn on_delta(&mut self, event: &Value, turn: &mut AdapterTurn) {
         let inner = &event["assistantMessageEvent"];
         let index = inner["contentIndex"].as_u64().unwrap_or(0);
         let (delta, full) = (inner["delta"].as_str(), inner["content"].as_str());
@@ -70,7 +70,13 @@ impl PiMessages {
         }
     }
 
-    fn on_full(&mut self, index: u64, text: Option<&str>, thought: Option<&str>, turn: &mut Turn) {
+    fn on_full(
+        &mut self,
+        index: u64,
+        text: Option<&str>,
+        thought: Option<&str>,
+        turn: &mut AdapterTurn,
+    ) {
         if let Some(thought) = thought {
             turn.send_thought("", self.thought.entry(index).or_default().push_full(thought));
         }

@@ -5,11 +5,11 @@ mod dialogs;
 mod messages;
 
 use crate::tool_calls::{CallResult, ToolCallTracker};
-use crate::usage_total::{UsageTotal, read_count};
+use crate::usage_total::{TurnUsageTotal, read_count};
 use crate::{
-    Dialect, PermissionAnswer, ProgramCapabilities, ProgramLifetime, Prompt, PromptBlock,
-    SettingChange, StartContext, StopReason, ToolStatus, ToolUpdate, Turn, TurnFailure, TurnUsage,
-    known_tools, provider,
+    AdapterTurn, Dialect, PermissionAnswer, ProgramCapabilities, ProgramLifetime, ProgramSetting,
+    PromptBlock, PromptInput, StartContext, StopReason, ToolStatus, ToolUpdate, TurnFailure,
+    TurnUsage, known_tools, provider,
 };
 use dialogs::OpenDialogs;
 use jackfield_agents::AgentExit;
@@ -25,7 +25,7 @@ struct PiDialect {
     calls: ToolCallTracker,
     messages: PiMessages,
     dialogs: OpenDialogs,
-    usage_total: UsageTotal,
+    usage_total: TurnUsageTotal,
     /// The session id, until the model has answered: before that the session cannot be resumed.
     agent_session_id: Option<String>,
     /// Whether the agent is processing a prompt.
@@ -44,15 +44,15 @@ impl Dialect for PiDialect {
         ProgramCapabilities { images: true, mcp: false }
     }
 
-    fn on_start(&mut self, start: &StartContext<'_>, turn: &mut Turn) {
+    fn on_start(&mut self, start: &StartContext<'_>, turn: &mut AdapterTurn) {
         *self = PiDialect { calls: ToolCallTracker::new(start.cwd), ..PiDialect::default() };
         turn.write_json(&json!({"id": "state", "type": "get_state"}));
     }
 
-    fn on_prompt(&mut self, prompt: &Prompt, turn: &mut Turn) {
+    fn on_prompt(&mut self, prompt: &PromptInput, turn: &mut AdapterTurn) {
         self.calls = ToolCallTracker::new(self.calls.cwd());
         self.messages = PiMessages::default();
-        self.usage_total = UsageTotal::default();
+        self.usage_total = TurnUsageTotal::default();
         self.stop_reason = None;
         self.prompt_count += 1;
         let id = format!("prompt-{}", self.prompt_count);
@@ -64,7 +64,7 @@ impl Dialect for PiDialect {
         turn.write_json(&command);
     }
 
-    fn on_line(&mut self, line: &str, turn: &mut Turn) {
+    fn on_line(&mut self, line: &str, turn: &mut AdapterTurn) {
         let Some(event) = turn.parse_object(line) else { return };
         match event["type"].as_str() {
             Some("session") => self.agent_session_id = event["id"].as_str().map(str::to_owned),
@@ -87,22 +87,22 @@ impl Dialect for PiDialect {
         }
     }
 
-    fn on_cancel(&mut self, turn: &mut Turn) -> bool {
+    fn on_cancel(&mut self, turn: &mut AdapterTurn) -> bool {
         self.dialogs.dismiss_all(turn);
         turn.write_json(&json!({"id": "abort", "type": "abort"}));
         true
     }
 
-    fn on_answer(&mut self, key: &str, answer: PermissionAnswer<'_>, turn: &mut Turn) {
+    fn on_answer(&mut self, key: &str, answer: PermissionAnswer<'_>, turn: &mut AdapterTurn) {
         self.dialogs.on_answer(key, answer, turn);
     }
 
-    fn on_setting(&mut self, setting: SettingChange<'_>, turn: &mut Turn) -> bool {
+    fn on_setting(&mut self, setting: ProgramSetting<'_>, turn: &mut AdapterTurn) -> bool {
         let command = match setting {
-            SettingChange::Reasoning(level) if level != "default" => {
+            ProgramSetting::Reasoning(level) if level != "default" => {
                 Some(json!({"id": "set", "type": "set_thinking_level", "level": level}))
             }
-            SettingChange::Model(model) => model.split_once('/').map(|(provider, model)| {
+            ProgramSetting::Model(model) => model.split_once('/').map(|(provider, model)| {
                 json!({"id": "set", "type": "set_model", "provider": provider, "modelId": model})
             }),
             _ => None,
@@ -113,7 +113,7 @@ impl Dialect for PiDialect {
         command.is_some()
     }
 
-    fn on_exit(&mut self, exit: &AgentExit, turn: &mut Turn) {
+    fn on_exit(&mut self, exit: &AgentExit, turn: &mut AdapterTurn) {
         self.is_working = false;
         let failure = provider::failure_from_exit(exit, turn);
         turn.fail(failure);
@@ -130,7 +130,7 @@ fn image_of(block: &PromptBlock) -> Option<Value> {
 }
 
 impl PiDialect {
-    fn on_response(&mut self, event: &Value, turn: &mut Turn) {
+    fn on_response(&mut self, event: &Value, turn: &mut AdapterTurn) {
         let message = event["error"].as_str().unwrap_or("no reason given");
         let id = event["id"].as_str().unwrap_or_default();
         match (event["success"] == true, event["command"].as_str()) {
@@ -157,7 +157,7 @@ impl PiDialect {
         }
     }
 
-    fn on_message(&mut self, event: &Value, turn: &mut Turn) {
+    fn on_message(&mut self, event: &Value, turn: &mut AdapterTurn) {
         let message = &event["message"];
         match message["role"].as_str() {
             // The prompt and results that were reported before.
@@ -190,7 +190,7 @@ impl PiDialect {
         }
     }
 
-    fn on_turn_end(&mut self, message: &Value, turn: &mut Turn) {
+    fn on_turn_end(&mut self, message: &Value, turn: &mut AdapterTurn) {
         let usage = &message["usage"];
         if let Some(fresh) = read_count(usage, &["input"]) {
             let (read, write) =
@@ -216,7 +216,7 @@ impl PiDialect {
 
     /// Newer versions report whether they will retry, and when they are finally done; older
     /// versions report one end.
-    fn on_agent_end(&mut self, event: &Value, turn: &mut Turn) {
+    fn on_agent_end(&mut self, event: &Value, turn: &mut AdapterTurn) {
         if event["type"] == "agent_end" && event["willRetry"].is_boolean() {
             return;
         }
@@ -228,7 +228,7 @@ impl PiDialect {
         }
     }
 
-    fn on_tool(&mut self, event: &Value, turn: &mut Turn) {
+    fn on_tool(&mut self, event: &Value, turn: &mut AdapterTurn) {
         let id = event["toolCallId"].as_str().unwrap_or_default();
         let name = event["toolName"].as_str().unwrap_or(id);
         match event["type"].as_str() {
@@ -248,7 +248,7 @@ impl PiDialect {
         }
     }
 
-    fn on_other(&mut self, kind: &str, event: &Value, turn: &mut Turn) {
+    fn on_other(&mut self, kind: &str, event: &Value, turn: &mut AdapterTurn) {
         match kind {
             "auto_retry_start" | "summarization_retry_scheduled" => {
                 if kind == "auto_retry_start" {

@@ -2,11 +2,11 @@
 
 use super::*;
 use crate::FailureCause;
-use crate::outcome::TurnOutcome;
+use crate::outcome::AdapterTurnOutcome;
 use crate::turn::TurnEffect;
 
-fn prompted_dialect() -> (PiDialect, Turn) {
-    let (mut pi, mut turn) = (PiDialect::default(), Turn::default());
+fn prompted_dialect() -> (PiDialect, AdapterTurn) {
+    let (mut pi, mut turn) = (PiDialect::default(), AdapterTurn::default());
     turn.begin();
     let start = StartContext {
         cwd: "/w",
@@ -17,11 +17,11 @@ fn prompted_dialect() -> (PiDialect, Turn) {
         mcp_servers: &[],
     };
     pi.on_start(&start, &mut turn);
-    pi.on_prompt(&Prompt { blocks: vec![PromptBlock::Text("Hi".to_owned())] }, &mut turn);
+    pi.on_prompt(&PromptInput { blocks: vec![PromptBlock::Text("Hi".to_owned())] }, &mut turn);
     (pi, turn)
 }
 
-fn take_written_lines(turn: &mut Turn) -> Vec<Value> {
+fn take_written_lines(turn: &mut AdapterTurn) -> Vec<Value> {
     let effects = std::mem::take(&mut turn.effects).into_iter();
     let lines = effects.filter_map(|it| match it {
         TurnEffect::WriteLine(line) => Some(serde_json::from_str(&line).unwrap()),
@@ -37,7 +37,7 @@ fn prompt_is_sent_as_a_command_with_its_images() {
     assert_eq!(lines[0]["type"], "get_state");
     assert_eq!(lines[1], json!({"id": "prompt-1", "type": "prompt", "message": "Hi"}));
     let image = PromptBlock::Image { mime: "image/png".to_owned(), data: "AA==".to_owned() };
-    pi.on_prompt(&Prompt { blocks: vec![image] }, &mut turn);
+    pi.on_prompt(&PromptInput { blocks: vec![image] }, &mut turn);
     assert_eq!(take_written_lines(&mut turn)[0]["images"][0]["mimeType"], "image/png");
 }
 
@@ -106,7 +106,7 @@ fn cancel_aborts_the_agent_and_dismisses_dialogs() {
     let lines = take_written_lines(&mut turn);
     assert_eq!((&lines[2]["cancelled"], &lines[3]["type"]), (&json!(true), &json!("abort")));
     pi.on_line(r#"{"type":"response","id":"abort","command":"abort","success":true}"#, &mut turn);
-    assert_eq!(turn.outcome, Some(TurnOutcome::Completed(StopReason::Cancelled)));
+    assert_eq!(turn.outcome, Some(AdapterTurnOutcome::Completed(StopReason::Cancelled)));
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn aborted_agent_ends_the_turn_itself() {
     pi.on_line(r#"{"type":"turn_end","message":{"stopReason":"aborted"}}"#, &mut turn);
     pi.on_line(r#"{"type":"agent_end","messages":[],"willRetry":false}"#, &mut turn);
     pi.on_line(r#"{"type":"agent_settled"}"#, &mut turn);
-    assert_eq!(turn.outcome, Some(TurnOutcome::Completed(StopReason::Cancelled)));
+    assert_eq!(turn.outcome, Some(AdapterTurnOutcome::Completed(StopReason::Cancelled)));
 }
 
 #[test]
@@ -128,11 +128,11 @@ fn older_versions_report_one_end_and_a_rejected_prompt_fails() {
     let (mut pi, mut turn) = prompted_dialect();
     pi.on_line(r#"{"type":"turn_end","message":{"stopReason":"length"}}"#, &mut turn);
     pi.on_line(r#"{"type":"agent_end","messages":[]}"#, &mut turn);
-    assert_eq!(turn.outcome, Some(TurnOutcome::Completed(StopReason::MaxTokens)));
+    assert_eq!(turn.outcome, Some(AdapterTurnOutcome::Completed(StopReason::MaxTokens)));
     let (mut pi, mut turn) = prompted_dialect();
     let rejected = r#"{"type":"response","id":"prompt-1","command":"prompt","success":false,"error":"No API key found"}"#;
     pi.on_line(rejected, &mut turn);
-    let Some(TurnOutcome::Failed(failure)) = turn.outcome else { panic!() };
+    let Some(AdapterTurnOutcome::Failed(failure)) = turn.outcome else { panic!() };
     assert_eq!(
         (failure.cause, failure.message.as_str()),
         (FailureCause::Auth, "prompt rejected: No API key found")
@@ -143,10 +143,10 @@ fn older_versions_report_one_end_and_a_rejected_prompt_fails() {
 fn settings_that_pi_supports_are_applied_without_a_restart() {
     let (mut pi, mut turn) = prompted_dialect();
     take_written_lines(&mut turn);
-    assert!(pi.on_setting(SettingChange::Model("anthropic/claude/x"), &mut turn));
-    assert!(pi.on_setting(SettingChange::Reasoning("high"), &mut turn));
-    assert!(!pi.on_setting(SettingChange::Model("default"), &mut turn));
-    assert!(!pi.on_setting(SettingChange::Reasoning("default"), &mut turn));
+    assert!(pi.on_setting(ProgramSetting::Model("anthropic/claude/x"), &mut turn));
+    assert!(pi.on_setting(ProgramSetting::Reasoning("high"), &mut turn));
+    assert!(!pi.on_setting(ProgramSetting::Model("default"), &mut turn));
+    assert!(!pi.on_setting(ProgramSetting::Reasoning("default"), &mut turn));
     let lines = take_written_lines(&mut turn);
     assert_eq!(
         (&lines[0]["provider"], &lines[0]["modelId"]),

@@ -21,19 +21,19 @@ impl GuardArguments {
     pub(super) fn parse(
         line: impl IntoIterator<Item = OsString>,
     ) -> Result<GuardArguments, String> {
-        let mut words = line.into_iter();
+        let mut arguments = line.into_iter();
         let mut cwd = PathBuf::from("/");
         let (mut files, mut control_group) = (None, None);
         let mut graces = GracePeriods::default();
         loop {
-            let Some(option) = words.next() else {
+            let Some(option) = arguments.next() else {
                 return Err("no `--` with a command after it".to_owned());
             };
             if option == "--" {
                 break;
             }
             let shown = option.to_string_lossy().into_owned();
-            let value = words.next().ok_or_else(|| format!("`{shown}` needs a value"))?;
+            let value = arguments.next().ok_or_else(|| format!("`{shown}` needs a value"))?;
             if option == "--cwd" {
                 cwd = PathBuf::from(value);
                 continue;
@@ -56,7 +56,7 @@ impl GuardArguments {
                 .map(Duration::from_millis)
                 .ok_or_else(|| format!("`{shown}` needs a number of milliseconds"))?;
         }
-        let argv: Vec<OsString> = words.collect();
+        let argv: Vec<OsString> = arguments.collect();
         if argv.is_empty() {
             return Err("no command after `--`".to_owned());
         }

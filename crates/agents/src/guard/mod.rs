@@ -6,6 +6,9 @@
 //! groups. When the daemon requests it or exits, or when the agent exits, the guard follows the
 //! `stop_sequence` until no process is left.
 //!
+//! Own code because process supervisors manage services of a configuration, not the descendants of one
+//! process that may create sessions and groups.
+//!
 //! **Invariant:** one thread, no runtime, no agent traffic. Thousands of guards must be affordable.
 
 mod arguments;

@@ -23,12 +23,12 @@ pub(super) enum StopAction {
 #[derive(Debug)]
 pub(super) struct StopSequence {
     graces: GracePeriods,
-    phase: StopPhase,
+    phase: ShutdownPhase,
     is_orphaned: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum StopPhase {
+enum ShutdownPhase {
     Serving,
     Eof { until: Duration },
     Term { until: Duration, sent: bool },
@@ -38,29 +38,29 @@ enum StopPhase {
 
 impl StopSequence {
     pub(super) fn new(graces: GracePeriods) -> StopSequence {
-        StopSequence { graces, phase: StopPhase::Serving, is_orphaned: false }
+        StopSequence { graces, phase: ShutdownPhase::Serving, is_orphaned: false }
     }
 
     pub(super) fn is_serving(&self) -> bool {
-        self.phase == StopPhase::Serving
+        self.phase == ShutdownPhase::Serving
     }
 
     /// The daemon closes the agent's stdin and requests a graceful stop.
     pub(super) fn on_polite(&mut self, now: Duration) {
         if self.is_serving() {
-            self.phase = StopPhase::Eof { until: now + self.graces.eof };
+            self.phase = ShutdownPhase::Eof { until: now + self.graces.eof };
         }
     }
 
     /// The same without the grace period after the end of stdin.
     pub(super) fn on_soon(&mut self, now: Duration) {
-        if matches!(self.phase, StopPhase::Serving | StopPhase::Eof { .. }) {
-            self.phase = StopPhase::Term { until: now + self.graces.term, sent: false };
+        if matches!(self.phase, ShutdownPhase::Serving | ShutdownPhase::Eof { .. }) {
+            self.phase = ShutdownPhase::Term { until: now + self.graces.term, sent: false };
         }
     }
 
     pub(super) fn on_now(&mut self, now: Duration) {
-        if !matches!(self.phase, StopPhase::Kill { .. } | StopPhase::Done) {
+        if !matches!(self.phase, ShutdownPhase::Kill { .. } | ShutdownPhase::Done) {
             self.phase = self.kill(now);
         }
     }
@@ -70,12 +70,14 @@ impl StopSequence {
     pub(super) fn on_orphaned(&mut self, now: Duration) {
         self.is_orphaned = true;
         match &mut self.phase {
-            StopPhase::Serving => {
-                self.phase = StopPhase::Eof { until: now + self.graces.orphan_eof }
+            ShutdownPhase::Serving => {
+                self.phase = ShutdownPhase::Eof { until: now + self.graces.orphan_eof }
             }
-            StopPhase::Eof { until } => *until = (*until).min(now + self.graces.orphan_eof),
-            StopPhase::Term { until, .. } => *until = (*until).min(now + self.graces.orphan_term),
-            StopPhase::Kill { .. } | StopPhase::Done => {}
+            ShutdownPhase::Eof { until } => *until = (*until).min(now + self.graces.orphan_eof),
+            ShutdownPhase::Term { until, .. } => {
+                *until = (*until).min(now + self.graces.orphan_term);
+            }
+            ShutdownPhase::Kill { .. } | ShutdownPhase::Done => {}
         }
     }
 
@@ -83,57 +85,57 @@ impl StopSequence {
     pub(super) fn on_exited(&mut self, now: Duration) {
         let left = now + self.graces.left;
         match &mut self.phase {
-            StopPhase::Serving | StopPhase::Eof { .. } => {
-                self.phase = StopPhase::Term { until: left, sent: false }
+            ShutdownPhase::Serving | ShutdownPhase::Eof { .. } => {
+                self.phase = ShutdownPhase::Term { until: left, sent: false }
             }
-            StopPhase::Term { until, .. } => *until = (*until).min(left),
-            StopPhase::Kill { .. } | StopPhase::Done => {}
+            ShutdownPhase::Term { until, .. } => *until = (*until).min(left),
+            ShutdownPhase::Kill { .. } | ShutdownPhase::Done => {}
         }
     }
 
     pub(super) fn on_empty(&mut self) {
-        self.phase = StopPhase::Done;
+        self.phase = ShutdownPhase::Done;
     }
 
     pub(super) fn next_action(&mut self, now: Duration) -> StopAction {
-        if let StopPhase::Eof { until } = self.phase
+        if let ShutdownPhase::Eof { until } = self.phase
             && now >= until
         {
             let grace = if self.is_orphaned { self.graces.orphan_term } else { self.graces.term };
-            self.phase = StopPhase::Term { until: now + grace, sent: false };
+            self.phase = ShutdownPhase::Term { until: now + grace, sent: false };
         }
-        if let StopPhase::Term { until, sent: true } = self.phase
+        if let ShutdownPhase::Term { until, sent: true } = self.phase
             && now >= until
         {
             self.phase = self.kill(now);
         }
         match &mut self.phase {
-            StopPhase::Serving => StopAction::Wait { until: None },
-            StopPhase::Term { sent, .. } if !*sent => {
+            ShutdownPhase::Serving => StopAction::Wait { until: None },
+            ShutdownPhase::Term { sent, .. } if !*sent => {
                 *sent = true;
                 StopAction::Term
             }
-            StopPhase::Eof { until } | StopPhase::Term { until, .. } => {
+            ShutdownPhase::Eof { until } | ShutdownPhase::Term { until, .. } => {
                 StopAction::Wait { until: Some(*until) }
             }
-            StopPhase::Kill { until, .. } if now >= *until => {
-                self.phase = StopPhase::Done;
+            ShutdownPhase::Kill { until, .. } if now >= *until => {
+                self.phase = ShutdownPhase::Done;
                 StopAction::Done
             }
-            StopPhase::Kill { next, round, .. } if now >= *next => {
+            ShutdownPhase::Kill { next, round, .. } if now >= *next => {
                 *next = now + *round;
                 *round = (*round * 2).min(ROUND_MAX);
                 StopAction::Kill
             }
-            StopPhase::Kill { until, next, .. } => {
+            ShutdownPhase::Kill { until, next, .. } => {
                 StopAction::Wait { until: Some((*next).min(*until)) }
             }
-            StopPhase::Done => StopAction::Done,
+            ShutdownPhase::Done => StopAction::Done,
         }
     }
 
-    fn kill(&self, now: Duration) -> StopPhase {
-        StopPhase::Kill { until: now + self.graces.kill, next: now, round: ROUND_FIRST }
+    fn kill(&self, now: Duration) -> ShutdownPhase {
+        ShutdownPhase::Kill { until: now + self.graces.kill, next: now, round: ROUND_FIRST }
     }
 }
 

@@ -2,8 +2,7 @@
 
 use super::command::{ProbeCommand, ProcessGroup};
 use jackfield_catalog::ModelEntry;
-use jackfield_protocol::LineSplitter;
-use jackfield_protocol::acp::Method;
+use jackfield_protocol::{LineSplitter, acp::Method};
 use serde_json::{Value, json};
 use std::{path::Path, time::Duration};
 use tokio::{

@@ -33,8 +33,8 @@ pub(super) struct ProbeCommand<'a> {
 impl ProbeCommand<'_> {
     /// The command line for messages.
     pub(super) fn command_line(&self) -> String {
-        let words = std::iter::once(self.program.display().to_string());
-        words.chain(self.args.iter().cloned()).collect::<Vec<_>>().join(" ")
+        let program = std::iter::once(self.program.display().to_string());
+        program.chain(self.args.iter().cloned()).collect::<Vec<_>>().join(" ")
     }
 
     fn command(&self, stdin: Stdio) -> Command {

@@ -3,7 +3,8 @@
 use crate::harness::{AgentHarness, BOUND, new_mark, note};
 use crate::proc;
 use jackfield_agents::{
-    AgentEvent, GracePeriods, LaunchCommand, ProcessLedger, SpawnError, StopUrgency, spawn_agent,
+    AgentProcessEvent, GracePeriods, LaunchCommand, ProcessLedger, SpawnError, StopUrgency,
+    spawn_agent,
 };
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
@@ -31,7 +32,7 @@ async fn agent_that_cannot_be_started_reports_the_reason() {
         let mut harness = AgentHarness::new();
         harness.launch.cwd = cwd.into();
         let mut agent = harness.spawn(&[program]);
-        let AgentEvent::Gone(exit) = agent.next().await else { panic!("not Gone at once") };
+        let AgentProcessEvent::Gone(exit) = agent.next().await else { panic!("not Gone at once") };
         let told = exit.failed_to_start.unwrap();
         assert!(told.contains(why), "{told}");
         assert_eq!((exit.code, exit.signal), (None, None));
@@ -44,7 +45,7 @@ async fn agent_that_cannot_be_started_reports_the_reason() {
 async fn missing_guard_is_an_error_and_leaves_no_entry() {
     let mut harness = AgentHarness::new();
     harness.guard.program = "/no/such/guard".into();
-    let (events, _heard) = tokio::sync::mpsc::channel::<((), AgentEvent)>(1);
+    let (events, _heard) = tokio::sync::mpsc::channel::<((), AgentProcessEvent)>(1);
     let launch = LaunchCommand { argv: vec!["cat".into()], ..harness.launch.clone() };
     let start = |launch: &LaunchCommand, mark: &str| {
         spawn_agent(&harness.guard, launch, mark, &harness.ledger, events.clone(), ())
@@ -77,7 +78,7 @@ async fn agent_canceled_before_its_start_does_not_start() {
     std::fs::write(&go, "").unwrap();
     let mut told = None;
     while let Some((_, event)) = tokio::time::timeout(BOUND, events.recv()).await.unwrap() {
-        if let AgentEvent::Gone(exit) = event {
+        if let AgentProcessEvent::Gone(exit) = event {
             told = exit.failed_to_start;
         }
     }
@@ -261,7 +262,7 @@ async fn dropping_the_handle_ends_the_tree() {
     while let Some((_, event)) = tokio::time::timeout(BOUND, events.recv()).await.unwrap() {
         last = Some(event);
     }
-    assert!(matches!(last, Some(AgentEvent::Swept { survivors }) if survivors.is_empty()));
+    assert!(matches!(last, Some(AgentProcessEvent::Swept { survivors }) if survivors.is_empty()));
     assert_eq!(proc::pids_with_mark(&mark), proc::NO_PIDS);
 }
 

@@ -3,7 +3,7 @@
 use crate::harness::{AgentHarness, BOUND, note};
 use crate::proc;
 use bytes::Bytes;
-use jackfield_agents::{AgentEvent, BacklogFull, ProcessLimits, StopUrgency};
+use jackfield_agents::{AgentProcessEvent, BacklogFull, ProcessLimits, StopUrgency};
 use std::time::Duration;
 
 #[tokio::test]
@@ -57,13 +57,13 @@ async fn more_frames_than_a_pipe_holds_arrive_in_order() {
     let mut number = 0;
     while number < COUNT || wrote < sent {
         match agent.next().await {
-            AgentEvent::Frames(frames) => {
+            AgentProcessEvent::Frames(frames) => {
                 for frame in frames {
                     assert_eq!(frame.text(), note(number));
                     number += 1;
                 }
             }
-            AgentEvent::Wrote { bytes } => wrote += bytes,
+            AgentProcessEvent::Wrote { bytes } => wrote += bytes,
             other => panic!("{other:?}"),
         }
     }
@@ -173,7 +173,7 @@ async fn paused_agent_blocks_on_its_pipe_and_resumes() {
     // The runtime has one thread: nothing is read while we look.
     while let Ok(event) = tokio::time::timeout(Duration::from_millis(50), agent.events.recv()).await
     {
-        assert!(matches!(event, Some((7, AgentEvent::Frames(_)))), "{event:?}");
+        assert!(matches!(event, Some((7, AgentProcessEvent::Frames(_)))), "{event:?}");
     }
     let blocked = written_when_blocked(pid);
     let more = tokio::time::timeout(Duration::from_millis(100), agent.events.recv()).await;

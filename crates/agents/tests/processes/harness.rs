@@ -3,8 +3,8 @@
 use crate::proc;
 use bytes::Bytes;
 use jackfield_agents::{
-    AgentEvent, AgentExit, AgentHandle, GracePeriods, GuardCommand, LaunchCommand, ProcessLedger,
-    ProcessLimits, StdoutFormat, StopUrgency, spawn_agent_with_limits,
+    AgentExit, AgentHandle, AgentProcessEvent, GracePeriods, GuardCommand, LaunchCommand,
+    ProcessLedger, ProcessLimits, StdoutFormat, StopUrgency, spawn_agent_with_limits,
 };
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -26,7 +26,7 @@ pub(crate) struct AgentHarness {
 
 pub(crate) struct RunningAgent {
     pub(crate) handle: AgentHandle,
-    pub(crate) events: mpsc::Receiver<(u8, AgentEvent)>,
+    pub(crate) events: mpsc::Receiver<(u8, AgentProcessEvent)>,
     pub(crate) mark: String,
     /// Frames and noise passed over by the waits below.
     pub(crate) frames: Vec<String>,
@@ -103,7 +103,7 @@ impl AgentHarness {
 }
 
 impl RunningAgent {
-    pub(crate) async fn next(&mut self) -> AgentEvent {
+    pub(crate) async fn next(&mut self) -> AgentProcessEvent {
         let heard = tokio::time::timeout(BOUND, self.events.recv()).await;
         let (key, event) = heard.expect("nothing was heard").expect("the events ended");
         assert_eq!(key, 7);
@@ -112,7 +112,7 @@ impl RunningAgent {
 
     pub(crate) async fn started(&mut self) -> u32 {
         match self.next().await {
-            AgentEvent::Started { pid } => pid,
+            AgentProcessEvent::Started { pid } => pid,
             other => panic!("expected Started, heard {other:?}"),
         }
     }
@@ -121,12 +121,12 @@ impl RunningAgent {
     pub(crate) async fn frame(&mut self) -> String {
         while self.frames.is_empty() {
             match self.next().await {
-                AgentEvent::Frames(frames) => {
+                AgentProcessEvent::Frames(frames) => {
                     assert!(!frames.is_empty());
                     self.frames.extend(frames.iter().map(|frame| frame.text().to_owned()));
                 }
-                AgentEvent::Noise(noise) => self.noise += noise.lines,
-                AgentEvent::Wrote { .. } | AgentEvent::Oversized(_) => {}
+                AgentProcessEvent::Noise(noise) => self.noise += noise.lines,
+                AgentProcessEvent::Wrote { .. } | AgentProcessEvent::Oversized(_) => {}
                 other => panic!("expected a frame, heard {other:?}"),
             }
         }
@@ -136,17 +136,17 @@ impl RunningAgent {
     pub(crate) async fn gone(&mut self) -> AgentExit {
         loop {
             match self.next().await {
-                AgentEvent::Frames(frames) => {
+                AgentProcessEvent::Frames(frames) => {
                     self.frames.extend(frames.iter().map(|frame| frame.text().to_owned()));
                 }
-                AgentEvent::Noise(noise) => self.noise += noise.lines,
-                AgentEvent::Gone(exit) => return exit,
-                AgentEvent::Wrote { .. }
-                | AgentEvent::Started { .. }
-                | AgentEvent::Lines(_)
-                | AgentEvent::Oversized(_)
-                | AgentEvent::Output(_) => {}
-                other @ AgentEvent::Swept { .. } => panic!("expected Gone, heard {other:?}"),
+                AgentProcessEvent::Noise(noise) => self.noise += noise.lines,
+                AgentProcessEvent::Gone(exit) => return exit,
+                AgentProcessEvent::Wrote { .. }
+                | AgentProcessEvent::Started { .. }
+                | AgentProcessEvent::Lines(_)
+                | AgentProcessEvent::Oversized(_)
+                | AgentProcessEvent::Output(_) => {}
+                other @ AgentProcessEvent::Swept { .. } => panic!("expected Gone, heard {other:?}"),
             }
         }
     }
@@ -154,7 +154,7 @@ impl RunningAgent {
     /// After `Gone`: nobody is left, nothing more is heard.
     pub(crate) async fn swept(mut self) {
         match self.next().await {
-            AgentEvent::Swept { survivors } => assert_eq!(survivors, proc::NO_PIDS),
+            AgentProcessEvent::Swept { survivors } => assert_eq!(survivors, proc::NO_PIDS),
             other => panic!("expected Swept, heard {other:?}"),
         }
         assert_eq!(proc::pids_with_mark(&self.mark), proc::NO_PIDS);

@@ -9,7 +9,7 @@ mod problem;
 mod source;
 
 pub use problem::ConfigProblem;
-pub use source::{ConfigError, ConfigSource};
+pub use source::{BusConfigError, ConfigSource};
 
 use crate::routing as bus;
 use json::{ObjectMembers, PositionedValue};

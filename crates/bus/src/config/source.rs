@@ -17,7 +17,7 @@ pub enum ConfigSource {
 
 /// Why a configuration could not be loaded.
 #[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
+pub enum BusConfigError {
     #[error("config: cannot open file {}", path.display())]
     File {
         path: PathBuf,
@@ -47,11 +47,11 @@ pub enum ConfigError {
 
 impl ConfigSource {
     /// Reads the configuration, also repeatedly; a pipe can be read only once.
-    pub fn load(&self) -> Result<LoadedConfig, ConfigError> {
+    pub fn load(&self) -> Result<LoadedConfig, BusConfigError> {
         let text = self.read_text()?;
         let name = self.name();
         if text.trim().is_empty() {
-            return Err(ConfigError::Empty { name });
+            return Err(BusConfigError::Empty { name });
         }
         let folder = match self {
             ConfigSource::File(path) => path.parent().unwrap_or(Path::new("")).to_owned(),
@@ -59,7 +59,7 @@ impl ConfigSource {
         };
         // Relative to the current directory, so that pools that are started later start there, too.
         let folder = std::path::absolute(&folder).unwrap_or(folder);
-        read_config(&text, &folder).map_err(|problem| ConfigError::Invalid { name, problem })
+        read_config(&text, &folder).map_err(|problem| BusConfigError::Invalid { name, problem })
     }
 
     /// The name for messages.
@@ -70,10 +70,10 @@ impl ConfigSource {
         }
     }
 
-    fn read_text(&self) -> Result<String, ConfigError> {
+    fn read_text(&self) -> Result<String, BusConfigError> {
         let failed = |source| match self {
-            ConfigSource::File(path) => ConfigError::File { path: path.clone(), source },
-            ConfigSource::Descriptor(it) => ConfigError::Descriptor { descriptor: *it, source },
+            ConfigSource::File(path) => BusConfigError::File { path: path.clone(), source },
+            ConfigSource::Descriptor(it) => BusConfigError::Descriptor { descriptor: *it, source },
         };
         let file = match self {
             ConfigSource::File(path) => File::open(path),
@@ -84,7 +84,7 @@ impl ConfigSource {
         let file = file.map_err(failed)?;
         let len = file.take(BYTES_MAX + 1).read_to_string(&mut text).map_err(failed)?;
         if BYTES_MAX < len as u64 {
-            return Err(ConfigError::TooLarge { name: self.name() });
+            return Err(BusConfigError::TooLarge { name: self.name() });
         }
         Ok(text)
     }

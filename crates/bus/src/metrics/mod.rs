@@ -3,7 +3,6 @@
 
 mod page;
 
-use crate::effects::Effects;
 use crate::routing::{BusGauges, BusNote, WorkerId};
 use axum::Router;
 use axum::extract::State;
@@ -18,7 +17,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 
 /// A request for a snapshot.
-pub(crate) type SnapshotRequest = oneshot::Sender<MetricsSnapshot>;
+pub(crate) type SnapshotRequest = oneshot::Sender<BusMetricsSnapshot>;
 
 /// Counters that are derived from notes.
 #[derive(Debug, Clone, Default)]
@@ -51,35 +50,19 @@ impl NoteCounters {
 
 /// One worker in a snapshot.
 #[derive(Debug)]
-struct WorkerSample {
-    id: WorkerId,
-    pool: Arc<str>,
-    pid: Option<u32>,
-    backlog: usize,
+pub(crate) struct WorkerSample {
+    pub(crate) id: WorkerId,
+    pub(crate) pool: Arc<str>,
+    pub(crate) pid: Option<u32>,
+    pub(crate) backlog: usize,
 }
 
 /// All values at one moment.
 #[derive(Debug)]
-pub(crate) struct MetricsSnapshot {
-    gauges: BusGauges,
-    note_counters: NoteCounters,
-    workers: Vec<WorkerSample>,
-}
-
-impl MetricsSnapshot {
-    pub(crate) fn new(gauges: BusGauges, effects: &Effects) -> MetricsSnapshot {
-        let workers = effects.workers.iter().map(|(id, it)| WorkerSample {
-            id: *id,
-            pool: Arc::clone(&it.pool),
-            pid: it.pid,
-            backlog: it.tracked.handle.backlog(),
-        });
-        MetricsSnapshot {
-            gauges,
-            note_counters: effects.note_counters.clone(),
-            workers: workers.collect(),
-        }
-    }
+pub(crate) struct BusMetricsSnapshot {
+    pub(crate) gauges: BusGauges,
+    pub(crate) note_counters: NoteCounters,
+    pub(crate) workers: Vec<WorkerSample>,
 }
 
 /// The ends for the page and for the loop.

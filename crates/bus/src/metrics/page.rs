@@ -1,6 +1,6 @@
 //! Formats a snapshot as `OpenMetrics` text. Names contain the unit; counters end in `_total`.
 
-use super::MetricsSnapshot;
+use super::BusMetricsSnapshot;
 use jackfield_agents::{resident_bytes, tree_resident_bytes};
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
@@ -23,7 +23,7 @@ struct WorkerLabel {
     worker: String,
 }
 
-pub(super) fn render_page(snapshot: &MetricsSnapshot) -> String {
+pub(super) fn render_page(snapshot: &BusMetricsSnapshot) -> String {
     let mut registry = Registry::with_prefix("jackfield_bus");
     add_counters(&mut registry, snapshot);
     add_gauges(&mut registry, snapshot);
@@ -34,7 +34,7 @@ pub(super) fn render_page(snapshot: &MetricsSnapshot) -> String {
     page
 }
 
-fn add_counters(registry: &mut Registry, snapshot: &MetricsSnapshot) {
+fn add_counters(registry: &mut Registry, snapshot: &BusMetricsSnapshot) {
     let (it, note_counters) = (&snapshot.gauges.counters, &snapshot.note_counters);
     let rows = [
         ("messages_in", "Messages received from clients and workers", it.messages_in),
@@ -83,7 +83,7 @@ fn count_by_pool(counts: &BTreeMap<Arc<str>, u64>) -> Family<PoolLabel, Counter>
     family
 }
 
-fn add_gauges(registry: &mut Registry, snapshot: &MetricsSnapshot) {
+fn add_gauges(registry: &mut Registry, snapshot: &BusMetricsSnapshot) {
     let it = &snapshot.gauges;
     let own_bytes = usize::try_from(resident_bytes(std::process::id())).unwrap_or(usize::MAX);
     let rows = [
@@ -99,7 +99,7 @@ fn add_gauges(registry: &mut Registry, snapshot: &MetricsSnapshot) {
     }
 }
 
-fn add_pools(registry: &mut Registry, snapshot: &MetricsSnapshot) {
+fn add_pools(registry: &mut Registry, snapshot: &BusMetricsSnapshot) {
     let pools = &snapshot.gauges.pools;
     let rows = [
         ("pool_workers", "Workers that are alive", |it| it.alive),
@@ -120,7 +120,7 @@ fn add_pools(registry: &mut Registry, snapshot: &MetricsSnapshot) {
 }
 
 /// Shared pages are counted for each process, so the sum of all trees exceeds the used memory.
-fn add_workers(registry: &mut Registry, snapshot: &MetricsSnapshot) {
+fn add_workers(registry: &mut Registry, snapshot: &BusMetricsSnapshot) {
     let resident = Family::<WorkerLabel, Gauge>::default();
     let backlog = Family::<WorkerLabel, Gauge>::default();
     for it in &snapshot.workers {
@@ -142,7 +142,7 @@ fn to_gauge_value(count: usize) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{MetricsSnapshot, NoteCounters, WorkerSample};
+    use super::super::{BusMetricsSnapshot, NoteCounters, WorkerSample};
     use crate::routing::{BusCounters, BusGauges, BusNote, PoolGauges, WorkerId};
 
     #[test]
@@ -166,8 +166,11 @@ mod tests {
         };
         let pid = Some(std::process::id());
         let worker = WorkerSample { id: WorkerId(9), pool: "echo".into(), pid, backlog: 6 };
-        let page =
-            super::render_page(&MetricsSnapshot { gauges, note_counters, workers: vec![worker] });
+        let page = super::render_page(&BusMetricsSnapshot {
+            gauges,
+            note_counters,
+            workers: vec![worker],
+        });
         let lines = [
             "jackfield_bus_messages_in_total 7",
             "jackfield_bus_clients 2",

@@ -1,7 +1,5 @@
 //! Counters and gauges for metrics.
 
-use super::Bus;
-use jackfield_protocol::Frame;
 use std::sync::Arc;
 
 /// Counters since the start.
@@ -20,18 +18,6 @@ pub struct BusCounters {
     pub undelivered: u64,
     /// Responses without a pending request.
     pub stray: u64,
-}
-
-impl BusCounters {
-    pub(super) fn count_received(&mut self, frame: &Frame) {
-        self.messages_in += 1;
-        self.bytes_in += frame.bytes().len() as u64;
-    }
-
-    pub(super) fn count_sent(&mut self, bytes: usize) {
-        self.messages_out += 1;
-        self.bytes_out += bytes as u64;
-    }
 }
 
 /// Current values.
@@ -55,27 +41,4 @@ pub struct PoolGauges {
     pub pending: usize,
     /// Bytes that are not yet written to its workers.
     pub backlog: usize,
-}
-
-impl Bus {
-    pub fn gauges(&self) -> BusGauges {
-        let pools = self.pools.iter().map(|(id, pool)| {
-            let workers = || self.workers.values().filter(|it| it.pool == *id);
-            PoolGauges {
-                pool: Arc::clone(&pool.spec.id),
-                alive: workers().filter(|it| it.started).count(),
-                instances: pool.slots.len(),
-                sessions: workers().map(|it| it.used_sessions).sum(),
-                pending: workers().map(|it| it.pending_calls.received_count()).sum(),
-                backlog: workers().map(|it| it.backlog.bytes()).sum(),
-            }
-        });
-        BusGauges {
-            counters: self.counters,
-            clients: self.clients.len(),
-            sessions: self.session_count,
-            pending: self.pending,
-            pools: pools.collect(),
-        }
-    }
 }

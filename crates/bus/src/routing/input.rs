@@ -1,6 +1,6 @@
 //! Inputs of the bus.
 
-use super::{BusConfig, WorkerId};
+use super::{config::BusConfig, ids::WorkerId};
 use jackfield_hub::{ConnId, Exit};
 use jackfield_protocol::{Fault, Frame};
 

@@ -1,9 +1,10 @@
 //! The bus: routes JSON-RPC messages between any number of clients and pools of workers.
 //!
-//! Read in this order: [`BusConfig`], [`BusInput`], [`BusOutput`], then `client` (frames from clients),
-//! `route` (which worker), `worker` (frames from workers), `pending_calls` and `sessions` (the two
-//! tables), `flow` and `slow_clients` (flow control), `worker_lifecycle` (start, health check, end and
-//! restart of workers), `reload`, `stop`.
+//! Read in this order: [`BusConfig`], [`BusInput`], [`BusOutput`], then the parts, each of which imports
+//! only the ones before it: `context` (time, limits, timers, outputs), `tables` (pending requests,
+//! sessions, bound connections), `worker`, `pool` (which worker; restarts, health checks, reload),
+//! `client` (frames from clients, flow control). [`Bus`] passes inputs to them; what concerns workers
+//! and clients is in `worker_input`.
 //!
 //! - **Invariant:** a request is answered exactly once, to its sender, under the sender's id: by the
 //!   recipient, or by the bus with the reason why it failed.
@@ -15,21 +16,19 @@
 
 mod client;
 mod config;
-mod flow;
+mod context;
 mod gauges;
+mod ids;
 mod input;
+mod methods;
 mod output;
-mod pending_calls;
+mod parts;
 mod pool;
-mod reload;
-mod route;
-mod sessions;
-mod slow_clients;
-mod stop;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod worker;
-mod worker_lifecycle;
+mod worker_input;
 
 pub use config::{
     BACKLOG_LIMITS, BusConfig, BusLimits, HealthCheck, IDLE_SESSIONS_MAX, OUTBOX_BYTES_ALL_MAX,
@@ -37,171 +36,170 @@ pub use config::{
     SessionAffinity, UNNAMED_UPDATE_LIMITS, UNSENT_BYTES_MAX, WorkerCommand, WorkerDeathRule,
 };
 pub use gauges::{BusCounters, BusGauges, PoolGauges};
+pub use ids::WorkerId;
 pub use input::BusInput;
 pub use output::{BusNote, BusOutput, MessageSender};
 
-use client::Client;
-use jackfield_hub::{ByteLimits, ConnId, Time, budget::ByteBudget, timer::Timers};
-use pool::{PoolId, PoolState};
-use sessions::SessionTable;
-use std::{
-    collections::{BTreeMap, VecDeque},
-    fmt,
-    sync::Arc,
-};
-use worker::Worker;
-
-/// One worker process. A restarted worker has a new id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct WorkerId(pub u64);
-
-impl fmt::Display for WorkerId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "w-{}", self.0)
-    }
-}
+use client::Clients;
+use context::{BusContext, BusTimer, StopPhase};
+use jackfield_hub::Time;
+use jackfield_protocol::{Fault, Frame};
+use parts::BusParts;
+use pool::Pools;
+use tables::{CallPeer, RoutingTables};
+use worker::Workers;
 
 #[derive(Debug)]
 pub struct Bus {
-    limits: BusLimits,
-    now: Time,
-    clients: BTreeMap<ConnId, Client>,
-    workers: BTreeMap<WorkerId, Worker>,
-    pools: BTreeMap<PoolId, PoolState>,
-    /// Sessions in all tables, and those of them without a client, the longest idle first.
-    session_count: usize,
-    idle: VecDeque<(SessionScope, Arc<str>)>,
-    pending: usize,
-    /// Bytes not yet written to workers, bytes of updates for unnamed sessions, bytes not yet
-    /// written to clients.
-    backlogs: ByteBudget,
-    unnamed_updates: ByteBudget,
-    outboxes: ByteBudget,
-    /// A timer for all outboxes together is set.
-    has_outbox_timer: bool,
-    timers: Timers<Timer>,
-    outputs: VecDeque<BusOutput>,
-    counters: BusCounters,
-    stopping: Option<stop::StopPhase>,
-    next_worker: u64,
-    next_pool: u32,
-    next_id: u64,
-}
-
-/// The table that has a session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum SessionScope {
-    Pool(PoolId),
-    Worker(WorkerId),
-}
-
-/// A timer that is no longer needed still fires and has no effect.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Timer {
-    /// Start a worker in this slot of a pool again.
-    StartWorker(PoolId, usize),
-    /// Send a health check to this worker.
-    HealthCheck(WorkerId),
-    /// The health check with this id should have been answered.
-    HealthCheckDue(WorkerId, u64),
-    /// This client exceeded its outbox limit.
-    SlowClient(ConnId),
-    /// All clients together exceeded the outbox limit.
-    Outboxes,
-    /// The time to answer requests before the stop is over.
-    Drain,
+    clients: Clients,
+    parts: BusParts,
 }
 
 impl Bus {
     /// Creates the bus and starts every worker.
     pub fn new(config: BusConfig, now: Time) -> Bus {
-        let outboxes = ByteLimits {
-            own_max: usize::MAX,
-            own_min: OUTBOX_BYTES_MIN,
-            all_max: OUTBOX_BYTES_ALL_MAX
-                .max(2 * OUTBOX_FACTOR_MAX * config.limits.outbox_bytes_max),
-        };
-        let mut bus = Bus {
-            limits: config.limits,
-            now,
-            clients: BTreeMap::new(),
-            workers: BTreeMap::new(),
-            pools: BTreeMap::new(),
-            session_count: 0,
-            idle: VecDeque::new(),
-            pending: 0,
-            backlogs: ByteBudget::new(BACKLOG_LIMITS),
-            unnamed_updates: ByteBudget::new(UNNAMED_UPDATE_LIMITS),
-            outboxes: ByteBudget::new(outboxes),
-            has_outbox_timer: false,
-            timers: Timers::default(),
-            outputs: VecDeque::new(),
-            counters: BusCounters::default(),
-            stopping: None,
-            next_worker: 0,
-            next_pool: 0,
-            next_id: 0,
-        };
+        let mut cx = BusContext::new(config.limits, now);
+        let (mut workers, mut pools) = (Workers::default(), Pools::default());
         for pool in config.pools {
-            bus.add_pool(pool);
+            pools.add_pool(&mut cx, &mut workers, pool);
         }
-        bus
+        let tables = RoutingTables::default();
+        Bus { clients: Clients::default(), parts: BusParts { cx, workers, pools, tables } }
     }
 
     pub fn handle(&mut self, now: Time, input: BusInput) {
-        assert!(self.outputs.is_empty(), "drain the outputs before the next input");
-        self.now = self.now.max(now);
+        let Bus { clients, parts } = self;
+        parts.cx.begin_input(now);
+        let BusParts { cx, workers, pools, tables } = parts;
         match input {
-            BusInput::ClientOpened { conn } => self.on_client_opened(conn),
-            BusInput::ClientSentFrame { conn, frame } => self.on_client_frame(conn, &frame),
-            BusInput::ClientSentInvalidFrame { conn, fault } => self.on_invalid_frame(conn, &fault),
-            BusInput::ClientWrote { conn, bytes } => self.on_client_wrote(conn, bytes),
-            BusInput::ClientFinished { conn } => self.on_client_finished(conn),
-            BusInput::ClientGone { conn } => self.on_client_gone(conn),
-            BusInput::WorkerStarted { worker, pid } => self.on_worker_started(worker, pid),
+            BusInput::ClientOpened { conn } => clients.on_client_opened(cx, conn),
+            BusInput::ClientSentFrame { conn, frame } => {
+                if let Some(client) = clients.get_mut(conn) {
+                    client.on_frame(parts, &frame);
+                }
+            }
+            BusInput::ClientSentInvalidFrame { conn, fault } => {
+                clients.on_invalid_frame(cx, conn, &fault);
+            }
+            BusInput::ClientWrote { conn, bytes } => {
+                if let Some(client) = clients.get_mut(conn) {
+                    client.on_wrote(parts, bytes);
+                }
+            }
+            BusInput::ClientFinished { conn } => {
+                if let Some(client) = clients.get_mut(conn) {
+                    client.on_finished(parts);
+                }
+            }
+            BusInput::ClientGone { conn } => {
+                clients.on_client_gone(parts, conn);
+                self.advance_stop();
+            }
+            BusInput::WorkerStarted { worker, pid } => {
+                pools.on_worker_started(cx, workers, worker, pid);
+            }
             BusInput::WorkerSentFrame { worker, frame } => self.on_worker_frame(worker, &frame),
             BusInput::WorkerWrote { worker, bytes } => self.on_worker_wrote(worker, bytes),
             BusInput::WorkerGone { worker, exit, clean } => {
                 self.on_worker_gone(worker, &exit, clean);
             }
-            BusInput::Reload { config } => self.reload(config),
+            BusInput::Reload { config } => {
+                cx.set_limits(config.limits);
+                pools.reload_pools(cx, workers, tables, config.pools);
+            }
             BusInput::Tick => self.on_tick(),
             BusInput::Stop => self.on_stop(),
         }
     }
 
     pub fn poll_output(&mut self) -> Option<BusOutput> {
-        self.outputs.pop_front()
+        self.parts.cx.pop_output()
     }
 
     /// The latest time at which the bus needs [`BusInput::Tick`].
     pub fn poll_timeout(&self) -> Option<Time> {
-        self.timers.next()
+        self.parts.cx.next_timeout()
+    }
+
+    pub fn gauges(&self) -> BusGauges {
+        let BusParts { cx, workers, pools, tables } = &self.parts;
+        BusGauges {
+            counters: cx.counters(),
+            clients: self.clients.len(),
+            sessions: tables.sessions.session_count(),
+            pending: tables.calls.pending_count(),
+            pools: pools.gauges(workers, tables),
+        }
     }
 
     fn on_tick(&mut self) {
-        while let Some(timer) = self.timers.due(self.now) {
+        while let Some(timer) = self.parts.cx.pop_due_timer() {
+            let BusParts { cx, workers, pools, tables } = &mut self.parts;
             match timer {
-                Timer::StartWorker(pool, slot) => self.fill_slot(pool, slot),
-                Timer::HealthCheck(worker) => self.send_health_check(worker),
-                Timer::HealthCheckDue(worker, id) => self.check_health(worker, id),
-                Timer::SlowClient(conn) => self.check_slow_client(conn),
-                Timer::Outboxes => self.check_outboxes(),
-                Timer::Drain => self.expire_drain(),
+                BusTimer::StartWorker(pool, slot) => pools.fill_slot(cx, workers, pool, slot),
+                BusTimer::HealthCheck(worker) => {
+                    pools.send_health_check(cx, workers, tables, worker);
+                }
+                BusTimer::HealthCheckDue(worker, bus_id) => {
+                    pools.check_health(cx, workers, tables, worker, bus_id);
+                }
+                BusTimer::SlowClient(conn) => {
+                    if let Some(client) = self.clients.get_mut(conn) {
+                        client.check_slow(&mut self.parts);
+                    }
+                }
+                BusTimer::Outboxes => self.clients.check_outboxes(&mut self.parts),
+                BusTimer::Drain => {
+                    if cx.stop_phase() == Some(StopPhase::Draining) {
+                        self.stop_workers(false);
+                    }
+                }
             }
         }
     }
 
-    fn note(&mut self, note: BusNote) {
-        self.outputs.push_back(BusOutput::Note(note));
+    /// Stops: no new requests, then pending requests are answered, workers stopped, clients closed.
+    fn on_stop(&mut self) {
+        let BusParts { cx, tables, .. } = &mut self.parts;
+        if cx.is_stopping() {
+            return self.stop_workers(true);
+        }
+        cx.set_stop_phase(StopPhase::Draining);
+        cx.push_note(BusNote::Draining { pending: tables.calls.pending_count() });
+        cx.set_timer_in(cx.limits().drain_ms, BusTimer::Drain);
+        self.advance_stop();
     }
 
-    fn session_table(&mut self, scope: SessionScope) -> Option<&mut SessionTable> {
-        match scope {
-            SessionScope::Pool(pool) => self.pools.get_mut(&pool).map(|it| &mut it.sessions),
-            SessionScope::Worker(worker) => {
-                self.workers.get_mut(&worker).map(|it| &mut it.sessions)
+    fn advance_stop(&mut self) {
+        let BusParts { cx, workers, tables, .. } = &mut self.parts;
+        match cx.stop_phase() {
+            Some(StopPhase::Draining) if tables.calls.pending_count() == 0 => {
+                self.stop_workers(false);
             }
+            Some(StopPhase::Ending) if workers.is_empty() => {
+                cx.set_stop_phase(StopPhase::Stopped);
+                self.clients.close_all(cx);
+                cx.push_output(BusOutput::Stopped);
+            }
+            _ => {}
         }
+    }
+
+    /// Refuses all pending requests to workers, and stops the workers.
+    fn stop_workers(&mut self, now: bool) {
+        let BusParts { cx, workers, tables, .. } = &mut self.parts;
+        if cx.stop_phase() == Some(StopPhase::Stopped) {
+            return;
+        }
+        cx.set_stop_phase(StopPhase::Ending);
+        for worker in workers.iter_mut() {
+            while let Some(call) = tables.calls.take_next_received(CallPeer::Worker(worker.id())) {
+                let CallPeer::Client(conn) = call.caller else { continue };
+                let Some(client) = self.clients.get_mut(conn) else { continue };
+                client.send_own_frame(cx, &Frame::error_for(&call.id, &Fault::Stopping));
+            }
+            worker.stop(cx, now);
+        }
+        self.advance_stop();
     }
 }

@@ -1,6 +1,6 @@
 //! Outputs and log notes of the bus.
 
-use super::{WorkerCommand, WorkerId};
+use super::{config::WorkerCommand, ids::WorkerId};
 use bytes::Bytes;
 use jackfield_hub::ConnId;
 use std::{fmt, sync::Arc};

@@ -29,10 +29,10 @@ pub(super) struct SseTransport {
 struct EventStream {
     response: Response,
     reader: EventReader,
-    queue: VecDeque<ServerEvent>,
+    queue: VecDeque<McpStreamEvent>,
 }
 
-enum ServerEvent {
+enum McpStreamEvent {
     /// The URL to post to.
     Endpoint(String),
     Message(String),
@@ -60,11 +60,11 @@ pub(super) async fn connect(config: &McpServerSse) -> Result<SseTransport, Strin
     let mut stream = EventStream { response, reader, queue };
     loop {
         match stream.next_event().await {
-            Some(ServerEvent::Endpoint(path)) => {
+            Some(McpStreamEvent::Endpoint(path)) => {
                 let post_url = resolve_post_url(&url, &path)?;
                 return Ok(SseTransport { client, post_url, stream });
             }
-            Some(ServerEvent::Message(_)) => {}
+            Some(McpStreamEvent::Message(_)) => {}
             None => return Err("its stream ended before the URL to post to".to_owned()),
         }
     }
@@ -84,7 +84,7 @@ fn resolve_post_url(url: &Url, path: &str) -> Result<Url, String> {
 impl EventStream {
     /// Returns the next event, or `None` if the stream has ended or failed. Dropping the future
     /// loses nothing.
-    async fn next_event(&mut self) -> Option<ServerEvent> {
+    async fn next_event(&mut self) -> Option<McpStreamEvent> {
         loop {
             if let Some(event) = self.queue.pop_front() {
                 return Some(event);
@@ -92,8 +92,8 @@ impl EventStream {
             let chunk = self.response.chunk().await.ok()??;
             let EventStream { reader, queue, .. } = self;
             let mut on_event = |event: Event<'_>| match event.name {
-                "endpoint" => queue.push_back(ServerEvent::Endpoint(event.data.to_owned())),
-                "" | "message" => queue.push_back(ServerEvent::Message(event.data.to_owned())),
+                "endpoint" => queue.push_back(McpStreamEvent::Endpoint(event.data.to_owned())),
+                "" | "message" => queue.push_back(McpStreamEvent::Message(event.data.to_owned())),
                 _ => {}
             };
             reader.push(&chunk, &mut on_event).ok()?;
@@ -125,7 +125,7 @@ impl Transport<RoleClient> for SseTransport {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
-            if let ServerEvent::Message(text) = self.stream.next_event().await? {
+            if let McpStreamEvent::Message(text) = self.stream.next_event().await? {
                 match serde_json::from_str(&text) {
                     Ok(message) => return Some(message),
                     Err(error) => tracing::debug!(%error, "invalid event from an MCP server"),

@@ -6,7 +6,8 @@ use crate::process::{new_process_marker, open_ledger};
 use agent_client_protocol::v1::schema::McpServerStdio;
 use bytes::Bytes;
 use jackfield_agents::{
-    AgentEvent, AgentExit, AgentHandle, BacklogFull, LaunchCommand, StdoutFormat, spawn_agent,
+    AgentExit, AgentHandle, AgentProcessEvent, BacklogFull, LaunchCommand, StdoutFormat,
+    spawn_agent,
 };
 use jackfield_protocol::Frame;
 use rmcp::{
@@ -63,21 +64,21 @@ pub(super) fn connect(
 /// Forwards frames and the exit. Runs longer than the transport, because the exit of a process is
 /// reported after it was stopped.
 async fn forward_events(
-    mut events: mpsc::Receiver<((), AgentEvent)>,
+    mut events: mpsc::Receiver<((), AgentProcessEvent)>,
     frame_sender: mpsc::Sender<Frame>,
     exit_sender: watch::Sender<Option<AgentExit>>,
 ) {
     let mut frame_sender = Some(frame_sender);
     while let Some(((), event)) = events.recv().await {
         match event {
-            AgentEvent::Frames(frames) => {
+            AgentProcessEvent::Frames(frames) => {
                 for frame in frames {
                     let Some(sender) = &frame_sender else { break };
                     // This fails if the transport was dropped and the server is being ended.
                     let _ = sender.send(frame).await;
                 }
             }
-            AgentEvent::Gone(exit) => {
+            AgentProcessEvent::Gone(exit) => {
                 // The exit is set before the frames end, because their end makes readers look for
                 // it.
                 exit_sender.send_replace(Some(exit));

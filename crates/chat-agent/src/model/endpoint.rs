@@ -2,7 +2,7 @@
 
 use super::error::ModelError;
 use crate::ChatSettings;
-use jackfield_protocol::redact::Redactor;
+use jackfield_protocol::redact::SecretRedactor;
 use reqwest::{
     Url,
     header::{AUTHORIZATION, HeaderName, HeaderValue},
@@ -48,7 +48,7 @@ impl ModelEndpoint {
 }
 
 /// Formats a URL for messages. A password and secrets in the query are redacted.
-pub(super) fn redact_url(url: &Url, redactor: &Redactor) -> String {
+pub(super) fn redact_url(url: &Url, redactor: &SecretRedactor) -> String {
     let mut url = url.clone();
     if url.password().is_some() {
         // A URL that has a password accepts another one.
@@ -89,7 +89,7 @@ fn key_header(key: &str, is_azure: bool) -> Result<Option<(HeaderName, HeaderVal
 mod tests {
     use super::{ModelEndpoint, Url, redact_url};
     use crate::{ChatSettings, model::error::ModelError};
-    use jackfield_protocol::redact::Redactor;
+    use jackfield_protocol::redact::SecretRedactor;
     use proptest::prelude::*;
 
     fn endpoint(variables: &[(&str, &str)]) -> Result<ModelEndpoint, ModelError> {
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn secrets_in_a_url_are_redacted() {
         let url = Url::parse("http://me:secret@h/v1?api_key=a8Kd02mfQ71xZp").unwrap();
-        let redacted = redact_url(&url, &Redactor::default());
+        let redacted = redact_url(&url, &SecretRedactor::default());
         assert!(!redacted.contains("secret") && !redacted.contains("a8Kd"), "{redacted}");
     }
 

@@ -1,6 +1,6 @@
 //! Errors of requests to a model server, with the messages that users see.
 
-use jackfield_protocol::redact::Redactor;
+use jackfield_protocol::redact::SecretRedactor;
 use serde_json::Value;
 use std::time::Duration;
 
@@ -74,7 +74,7 @@ const SERVER_MESSAGE_CHARS_MAX: usize = 500;
 
 /// Extracts the error message from a response body: the message inside JSON, or the plain text.
 /// Returns `None` for an HTML page.
-pub(super) fn extract_server_message(body: &str, redactor: &Redactor) -> Option<String> {
+pub(super) fn extract_server_message(body: &str, redactor: &SecretRedactor) -> Option<String> {
     let text = match serde_json::from_str(body) {
         Ok(json) => find_error_message(&json)?,
         Err(_) if body.trim_start().starts_with('<') => return None,
@@ -101,11 +101,11 @@ pub(super) fn find_error_message(json: &Value) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::{ModelError, SERVER_MESSAGE_CHARS_MAX, extract_server_message};
-    use jackfield_protocol::redact::Redactor;
+    use jackfield_protocol::redact::SecretRedactor;
     use proptest::prelude::*;
 
-    fn api_key_redactor(key: &str) -> Redactor {
-        Redactor::new(&[("OPENAI_API_KEY".to_owned(), key.to_owned())])
+    fn api_key_redactor(key: &str) -> SecretRedactor {
+        SecretRedactor::new(&[("OPENAI_API_KEY".to_owned(), key.to_owned())])
     }
 
     const URL: &str = "http://127.0.0.1:1/v1/chat/completions";
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn message_is_found_in_the_formats_of_common_servers() {
-        let extract = |body: &str| extract_server_message(body, &Redactor::default());
+        let extract = |body: &str| extract_server_message(body, &SecretRedactor::default());
         for body in [
             r#"{"error":{"message":"no","code":"x"}}"#,
             r#"{"error":"no"}"#,

@@ -88,8 +88,8 @@ fn find_rejected_field(body: &Value, status: u16, server_message: &str) -> Optio
         return None;
     }
     let is_named = |field: &str| {
-        let mut words = message.split(|it: char| !it.is_ascii_alphanumeric() && it != '_');
-        words.any(|it| it == field)
+        let mut names = message.split(|it: char| !it.is_ascii_alphanumeric() && it != '_');
+        names.any(|it| it == field)
     };
     OPTIONAL_FIELDS.into_iter().find(|it| body.get(*it).is_some() && is_named(it))
 }

@@ -1,6 +1,6 @@
 //! Decides whether and when to retry a request that got no response yet.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 /// More retries would only hide that the server is down.
 const RETRIES_MAX: u32 = 3;
@@ -40,38 +40,13 @@ pub(super) fn parse_retry_after(value: &str, now: SystemTime) -> Option<Duration
     if let Ok(seconds) = value.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).ok();
     }
-    let at = UNIX_EPOCH + Duration::from_secs(parse_http_date(value)?);
+    let at = httpdate::parse_http_date(value).ok()?;
     Some(at.duration_since(now).unwrap_or_default())
-}
-
-/// Parses `Sun, 06 Nov 1994 08:49:37 GMT`, the only format that servers send, into Unix seconds.
-fn parse_http_date(text: &str) -> Option<u64> {
-    const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    let (_, rest) = text.split_once(", ")?;
-    let words: Vec<&str> = rest.split(' ').collect();
-    let [day, month, year, clock, "GMT"] = words[..] else { return None };
-    let month = MONTHS.find(month).filter(|it| it % 3 == 0 && month.len() == 3)? as u64 / 3 + 1;
-    let (day, year): (u64, u64) = (day.parse().ok()?, year.parse().ok()?);
-    let clock: Vec<u64> = clock.split(':').map_while(|it| it.parse().ok()).collect();
-    let [hours, minutes, seconds] = clock[..] else { return None };
-    let is_valid_date = (1970..10_000).contains(&year) && (1..=31).contains(&day);
-    if !is_valid_date || 23 < hours || 59 < minutes || 60 < seconds {
-        return None;
-    }
-    Some(((days_since_epoch(year, month) + day - 1) * 24 + hours) * 3600 + minutes * 60 + seconds)
-}
-
-/// Returns the days from 1970-01-01 to the first day of a month.
-fn days_since_epoch(year: u64, month: u64) -> u64 {
-    // Years are counted from March, so that the leap day is the last day of a year.
-    let (year, month) = if month < 3 { (year - 1, month + 9) } else { (year, month - 3) };
-    let days_of_years = year * 365 + year / 4 - year / 100 + year / 400;
-    days_of_years + (month * 153 + 2) / 5 - 719_468
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{RetryBackoff, is_retryable, parse_http_date, parse_retry_after};
+    use super::{RetryBackoff, is_retryable, parse_retry_after};
     use std::time::{Duration, UNIX_EPOCH};
 
     #[test]
@@ -89,12 +64,13 @@ mod tests {
 
     #[test]
     fn http_dates_are_parsed() {
-        assert_eq!(parse_http_date("Sun, 06 Nov 1994 08:49:37 GMT"), Some(784_111_777));
-        assert_eq!(parse_http_date("Thu, 01 Jan 1970 00:00:00 GMT"), Some(0));
-        assert_eq!(parse_http_date("Thu, 29 Feb 2024 23:59:59 GMT"), Some(1_709_251_199));
-        assert_eq!(parse_http_date("Fri, 01 Mar 2024 00:00:00 GMT"), Some(1_709_251_200));
+        let seconds = |it| parse_retry_after(it, UNIX_EPOCH).map(|it| it.as_secs());
+        assert_eq!(seconds("Sun, 06 Nov 1994 08:49:37 GMT"), Some(784_111_777));
+        assert_eq!(seconds("Thu, 01 Jan 1970 00:00:00 GMT"), Some(0));
+        assert_eq!(seconds("Thu, 29 Feb 2024 23:59:59 GMT"), Some(1_709_251_199));
+        assert_eq!(seconds("Fri, 01 Mar 2024 00:00:00 GMT"), Some(1_709_251_200));
         for text in ["", "soon", "Sun, 06 anF 1994 08:49:37 GMT", "Sun, 06 Nov 94 08:49 GMT"] {
-            assert_eq!(parse_http_date(text), None, "{text}");
+            assert_eq!(seconds(text), None, "{text}");
         }
     }
 

@@ -6,7 +6,7 @@
 
 use super::{
     reasoning::partial_tag_len,
-    text_call_parser::{ParsedText, TextCalls, parse_text_calls},
+    text_call_parser::{ParsedCalls, TextCalls, parse_text_calls},
 };
 
 /// How a call in the text is delimited. Without a closing tag it lasts to the end of the text.
@@ -165,11 +165,11 @@ impl TextCallFilter {
         // Here the tag itself contains the name.
         let inside = if format.open == "<function=" { held } else { inside };
         match parse_text_calls(inside, &self.offered) {
-            ParsedText::Calls(calls) => self.found.calls.extend(calls),
-            ParsedText::NotACall if !format.is_unambiguous => {
+            ParsedCalls::Calls(calls) => self.found.calls.extend(calls),
+            ParsedCalls::NotACall if !format.is_unambiguous => {
                 release_text(held, &mut self.is_blank, on_text);
             }
-            ParsedText::Garbled | ParsedText::NotACall => {
+            ParsedCalls::Garbled | ParsedCalls::NotACall => {
                 self.found.garbled.push(held.trim().to_owned());
             }
         }

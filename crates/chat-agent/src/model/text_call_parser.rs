@@ -11,7 +11,7 @@ pub(super) struct TextCalls {
 }
 
 #[derive(Debug, PartialEq)]
-pub(super) enum ParsedText {
+pub(super) enum ParsedCalls {
     Calls(Vec<Value>),
     /// The text names a tool, but is not a valid call.
     Garbled,
@@ -19,7 +19,7 @@ pub(super) enum ParsedText {
 }
 
 /// Parses the text between the tags of a call.
-pub(super) fn parse_text_calls(text: &str, offered: &[String]) -> ParsedText {
+pub(super) fn parse_text_calls(text: &str, offered: &[String]) -> ParsedCalls {
     let text = strip_end_tokens(text.trim());
     let calls = parse_function_tags(text)
         .or_else(|| parse_mistral_calls(text))
@@ -27,10 +27,10 @@ pub(super) fn parse_text_calls(text: &str, offered: &[String]) -> ParsedText {
     let is_offered = |it: &Value| offered.iter().any(|name| it["function"]["name"] == **name);
     match calls {
         Some(calls) if !calls.is_empty() && calls.iter().all(is_offered) => {
-            ParsedText::Calls(calls)
+            ParsedCalls::Calls(calls)
         }
-        None if looks_like_call(text, offered) => ParsedText::Garbled,
-        _ => ParsedText::NotACall,
+        None if looks_like_call(text, offered) => ParsedCalls::Garbled,
+        _ => ParsedCalls::NotACall,
     }
 }
 

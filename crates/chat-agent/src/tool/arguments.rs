@@ -125,9 +125,9 @@ fn normalize_names(
             let problem = format!("have `{key}`, which is not one of `{known}`");
             return Err(describe_error(tool, &problem));
         };
-        // A command may be a list of words.
-        let words = value.as_array().filter(|_| parameter.is_text());
-        let value = match words.map(|it| to_command_line(it)) {
+        // A command may be a list of arguments.
+        let argv = value.as_array().filter(|_| parameter.is_text());
+        let value = match argv.map(|it| to_command_line(it)) {
             Some(Some(line)) => Value::String(line),
             _ => value,
         };
@@ -172,15 +172,15 @@ fn sole_required_parameter(tool: &ToolDefinition) -> Option<&'static str> {
     required.next().is_none().then_some(first.name)
 }
 
-/// Converts a list of words to a command line: the argument of `sh -c`, or the words quoted.
-fn to_command_line(words: &[Value]) -> Option<String> {
-    let words: Vec<&str> = words.iter().map(Value::as_str).collect::<Option<_>>()?;
-    match words.as_slice() {
+/// Converts a list of arguments to a command line: the script of `sh -c`, or the arguments quoted.
+fn to_command_line(argv: &[Value]) -> Option<String> {
+    let argv: Vec<&str> = argv.iter().map(Value::as_str).collect::<Option<_>>()?;
+    match argv.as_slice() {
         [shell, option, line] if is_shell(shell) && matches!(*option, "-c" | "-lc") => {
             Some((*line).to_owned())
         }
         [] => None,
-        words => Some(words.iter().map(|it| quote_word(it)).collect::<Vec<_>>().join(" ")),
+        argv => Some(argv.iter().map(|it| quote_word(it)).collect::<Vec<_>>().join(" ")),
     }
 }
 

@@ -125,7 +125,7 @@ pub(crate) enum ToolWork {
     Glob(glob::GlobSearch),
     Grep(grep::GrepSearch),
     Change(changes::ChangeSet),
-    Shell(shell::ShellCommand),
+    Shell(shell::ShellCall),
     Todo(Vec<PlanEntry>),
     Fetch(web_fetch::PageFetch),
 }

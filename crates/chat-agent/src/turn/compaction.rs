@@ -1,6 +1,6 @@
 //! Summarizes a conversation that no longer fits into the context window of the model.
 
-use super::{ModelResult, Turn};
+use super::{ChatTurn, ModelResult};
 use crate::{
     content::block_to_text,
     history::HistoryEntry,
@@ -24,7 +24,7 @@ const SUMMARY_PROMPT: &str = "Sum up this conversation for yourself, because you
     were read or changed and what is in them that matters; what was tried and did not work; what is \
     left to do. Write plain text, no calls.";
 
-impl Turn<'_> {
+impl ChatTurn<'_> {
     /// Returns the size of the context window in tokens.
     pub(super) fn context_window(&self) -> Option<u64> {
         let reported = self.model_info.as_ref().and_then(|it| it.window);

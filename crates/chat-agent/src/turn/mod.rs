@@ -16,7 +16,7 @@ use crate::{
         ModelToolCall,
     },
     options::SessionOptions,
-    session::{Session, derive_title},
+    session::{ChatSession, derive_title},
     settings::ChatSettings,
     store::StoreError,
 };
@@ -34,8 +34,8 @@ const WINDOW_MIN: u64 = 8192;
 /// How many responses of one turn may be empty, or have a call as text that cannot be parsed.
 const INVALID_RESPONSES_MAX: usize = 2;
 
-pub(crate) struct Turn<'a> {
-    pub(crate) session: &'a Session,
+pub(crate) struct ChatTurn<'a> {
+    pub(crate) session: &'a ChatSession,
     pub(crate) history: &'a mut Vec<HistoryEntry>,
     pub(crate) model: &'a ModelClient,
     pub(crate) settings: &'a ChatSettings,
@@ -74,7 +74,7 @@ enum StepOutcome {
 /// The inner error is one of the model, which is reported to the user.
 type ModelResult<T> = Result<Result<T, ModelError>, StoreError>;
 
-impl Turn<'_> {
+impl ChatTurn<'_> {
     /// Runs the turn. An error of the model is sent to the user as the answer. An error of the
     /// store is returned.
     pub(crate) async fn run(
@@ -202,8 +202,9 @@ impl Turn<'_> {
         self.tokens.thought += tokens.thought;
         self.tokens.cached += tokens.cached;
         if let Some(size) = self.context_window() {
-            let used = tokens.input + tokens.output;
-            self.session.send_update(SessionUpdate::UsageUpdate(UsageUpdate::new(used, size)));
+            let used_tokens = tokens.input + tokens.output;
+            self.session
+                .send_update(SessionUpdate::UsageUpdate(UsageUpdate::new(used_tokens, size)));
         }
     }
 

@@ -1,6 +1,6 @@
 //! Builds and sends the model requests of a turn.
 
-use super::{Turn, client_call_id, message_id};
+use super::{ChatTurn, client_call_id, message_id};
 use crate::{
     history::{HistoryEntry, MessageOptions, build_messages},
     model::{ModelError, ModelRequest, ModelResponse, ResponseDelta},
@@ -11,7 +11,7 @@ use crate::{
 use agent_client_protocol::v1::schema::{ContentChunk, SessionUpdate, ToolCall};
 use std::collections::BTreeSet;
 
-impl Turn<'_> {
+impl ChatTurn<'_> {
     /// Sends one request. Streams the response to the client, and returns it with the ids of the
     /// calls that were announced to the client.
     pub(super) async fn send_model_request(

@@ -1,7 +1,7 @@
 //! Runs the tool calls of one answer: announces them, checks permissions, runs them and stores the
 //! results.
 
-use super::{Turn, client_call_id};
+use super::{ChatTurn, client_call_id};
 use crate::{
     history::{HistoryEntry, ToolResult},
     mcp::McpWork,
@@ -56,7 +56,7 @@ enum PermissionDecision {
     Canceled,
 }
 
-impl Turn<'_> {
+impl ChatTurn<'_> {
     /// Runs the calls of the last answer and returns each with its result. Returns `None` if the
     /// user canceled. Consecutive calls that need no permission run in parallel, all others in
     /// sequence.

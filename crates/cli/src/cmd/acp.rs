@@ -73,7 +73,7 @@ fn relay_stdio(
 ) -> Result<(), CommandError> {
     let unenforced_params = unenforced.then(|| json!({ "unenforced": true }));
     for params in choice.connect_params(cwd).into_iter().chain(unenforced_params) {
-        send_single_request(&socket, Method::ControlConnect.name(), &params)?;
+        send_single_request(&socket, Method::ControlConnect, &params)?;
     }
     match relay_bytes(io::stdin(), io::stdout(), socket) {
         RelayEnd::Finished | RelayEnd::ClientGone => Ok(()),

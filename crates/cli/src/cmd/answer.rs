@@ -3,7 +3,7 @@
 use crate::{
     app::CommandContext,
     env,
-    hub::{HubConnection, ResponseWait, SessionRow, WaitLimit, find_session, list_sessions},
+    hub::{CommandConnection, SessionRow, find_session, list_sessions},
     report::CommandError,
     requests::{OpenRequest, list_open_requests},
 };
@@ -113,7 +113,7 @@ pub(super) fn find_session_and_request(
 
 /// Why there is nothing to answer. The hub's error tells how a request that is no longer open ended.
 fn no_request_error(
-    conn: &mut HubConnection,
+    conn: &mut CommandConnection,
     session: String,
     number: Option<u64>,
 ) -> CommandError {
@@ -122,12 +122,11 @@ fn no_request_error(
 }
 
 fn send_answer(
-    conn: &mut HubConnection,
+    conn: &mut CommandConnection,
     session: &str,
     ask: u64,
     result: &Value,
 ) -> Result<(), CommandError> {
-    let wait = ResponseWait { waited_for: "the daemon to store the answer", limit: WaitLimit::Hub };
     let params = json!({ "sessionId": session, "ask": ask, "result": result });
-    conn.call_method(Method::ControlAnswer.name(), &params, wait).map(drop)
+    conn.call_hub(Method::ControlAnswer, &params, "the daemon to store the answer").map(drop)
 }

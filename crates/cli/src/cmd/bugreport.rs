@@ -4,7 +4,7 @@ use super::sessions::{create_private_file, write_error};
 use crate::{
     app::CommandContext,
     env,
-    hub::{HubConnection, SessionRow, find_session, list_sessions, read_log},
+    hub::{CommandConnection, SessionRow, find_session, list_sessions, read_log},
     out::{format_count, rfc3339_now},
     report::CommandError,
 };
@@ -76,10 +76,10 @@ impl BugreportCommand {
 
     fn last_events(
         &self,
-        conn: &mut HubConnection,
+        conn: &mut CommandConnection,
         row: &SessionRow,
     ) -> Result<Vec<String>, CommandError> {
-        let (mut veil, mut last) = (StreamingRedactor::default(), VecDeque::new());
+        let (mut redactor, mut last) = (StreamingRedactor::default(), VecDeque::new());
         let mut add_events = |events: Vec<Value>| {
             for mut event in events {
                 if self.no_text {
@@ -94,10 +94,10 @@ impl BugreportCommand {
         read_log(conn, &row.session_id, &mut |event| {
             // An event that is nested too deeply to be parsed is replaced by its size.
             let unread = || serde_json::json!({ "unread": event.len() });
-            add_events(veil.push(serde_json::from_str(event).unwrap_or_else(|_| unread())));
+            add_events(redactor.push(serde_json::from_str(event).unwrap_or_else(|_| unread())));
             Ok(())
         })?;
-        add_events(veil.finish());
+        add_events(redactor.finish());
         Ok(last.into())
     }
 }
@@ -107,7 +107,7 @@ fn add_section(text: &mut String, name: &str, body: &str) {
     write!(text, "\n## {name}\n\n{body}\n").expect("writing to memory cannot fail");
 }
 
-fn describe_versions(conn: &HubConnection, paths: &Paths, row: &SessionRow) -> String {
+fn describe_versions(conn: &CommandConnection, paths: &Paths, row: &SessionRow) -> String {
     let os = fs::read_to_string("/proc/version").unwrap_or_else(|_| std::env::consts::OS.into());
     let probes = fs::read(paths.probes()).unwrap_or_default();
     let probes: Value = serde_json::from_slice(&probes).unwrap_or_default();

@@ -26,7 +26,7 @@ impl CancelCommand {
         };
         let row = find_session(&list_sessions(&mut conn)?, &self.session)?;
         let id = &row.session_id;
-        conn.send_notification(Method::SessionCancel.name(), &json!({ "sessionId": id }))?;
+        conn.send_notification(Method::SessionCancel, &json!({ "sessionId": id }))?;
         // A notification has no response: the response to a later request shows that it has arrived.
         list_sessions(&mut conn)?;
         match row.state.as_str() {

@@ -4,8 +4,8 @@ use crate::{
     app::CommandContext,
     env,
     hub::{
-        ConnectionEvent, HubConnection, LogRange, find_session, is_response_to, list_sessions,
-        parse_response, read_log_range, warn_if_incomplete,
+        CommandConnection, ConnectionEvent, LogRange, find_session, list_sessions, read_log_range,
+        warn_if_incomplete,
     },
     out::{
         CommandOutput, ConversationFormat, NoteDestination, OutputFormat, TranscriptPrinter,
@@ -15,8 +15,7 @@ use crate::{
 };
 use clap::{Args, ValueEnum};
 use jackfield_events::ReceivedEvent;
-use jackfield_protocol::acp::Method;
-use jackfield_protocol::{Frame, Kind};
+use jackfield_protocol::{Frame, Kind, acp::Method};
 use jackfield_views::StreamingRedactor;
 use serde_json::{Value, json};
 
@@ -81,39 +80,39 @@ impl LogCommand {
     /// Prints the events of the log as agent events or envelopes.
     fn print_view(
         &self,
-        conn: &mut HubConnection,
+        conn: &mut CommandConnection,
         session: &str,
         printer: &mut ViewPrinter,
     ) -> Result<(), CommandError> {
-        let mut veil = StreamingRedactor::default();
+        let mut redactor = StreamingRedactor::default();
         let range = LogRange { after: self.after, follow: self.follow, skip_damaged: false };
         let read = read_log_range(conn, session, range, &mut |event| {
             // Events that are nested too deeply to be parsed are skipped.
             let Ok(event) = serde_json::from_str(event) else { return Ok(()) };
-            print_events(printer, veil.push(event))
+            print_events(printer, redactor.push(event))
         });
-        print_events(printer, veil.finish())?;
+        print_events(printer, redactor.finish())?;
         read
     }
 
     /// Prints the messages of the hub as text, or unchanged in the acp view.
     fn print_messages(
         &self,
-        conn: &mut HubConnection,
+        conn: &mut CommandConnection,
         session: &str,
         output: &CommandOutput,
     ) -> Result<(), CommandError> {
         let params = json!({ "sessionId": session, "after": self.after, "observe": true });
-        let id = conn.send_request(Method::ControlAttach.name(), &params)?;
+        let id = conn.send_request(Method::ControlAttach, &params)?;
         let is_raw = self.view == LogView::Acp || self.format == OutputFormat::Json;
         let mut transcript = TranscriptPrinter::new(output, NoteDestination::Stdout);
-        let mut veil = StreamingRedactor::default();
+        let mut redactor = StreamingRedactor::default();
         loop {
             match conn.next_event(None)? {
-                ConnectionEvent::Frame(frame) if is_response_to(&frame, id) => {
-                    warn_if_incomplete(conn, session, &parse_response(&frame)?);
+                ConnectionEvent::Response(response) if response.id == id => {
+                    warn_if_incomplete(conn, session, &response.into_result()?);
                     if !self.follow {
-                        self.print_redacted(&mut transcript, veil.finish())?;
+                        self.print_redacted(&mut transcript, redactor.finish())?;
                         return transcript.finish();
                     }
                 }
@@ -122,14 +121,16 @@ impl LogCommand {
                     output.print_raw(&format!("{}\n", frame.text()))?;
                 }
                 ConnectionEvent::Frame(frame) => {
-                    self.print_redacted(&mut transcript, veil.push(frame_to_value(&frame)))?;
+                    self.print_redacted(&mut transcript, redactor.push(frame_to_value(&frame)))?;
                 }
                 ConnectionEvent::Closed => {
-                    self.print_redacted(&mut transcript, veil.finish())?;
+                    self.print_redacted(&mut transcript, redactor.finish())?;
                     transcript.finish()?;
                     return Err(CommandError::ConnectionClosed { waited_for: "new events".into() });
                 }
-                ConnectionEvent::StdinLine(_)
+                ConnectionEvent::Response(_)
+                | ConnectionEvent::LogEvent(_)
+                | ConnectionEvent::StdinLine(_)
                 | ConnectionEvent::StdinClosed
                 | ConnectionEvent::Interrupt
                 | ConnectionEvent::TimedOut => {}

@@ -4,7 +4,7 @@ use super::{run::prepare_agent_restart, sessions::format_time};
 use crate::{
     app::CommandContext,
     env,
-    hub::{HubConnection, ResponseWait, SessionRow, WaitLimit, find_session, list_sessions},
+    hub::{CommandConnection, SessionRow, find_session, list_sessions},
     out::{
         BRIGHT, DIM, OutputFormat, TableCell, TextTable, format_count, print_json_document,
         to_one_line,
@@ -56,12 +56,11 @@ impl QueueCommand {
     fn list_prompts(
         &self,
         context: &CommandContext,
-        conn: &mut HubConnection,
+        conn: &mut CommandConnection,
         row: &SessionRow,
     ) -> Result<(), CommandError> {
-        let wait = ResponseWait { waited_for: "the list of prompts", limit: WaitLimit::Hub };
         let params = json!({ "sessionId": row.session_id });
-        let mut answer = conn.call_method(Method::ControlQueue.name(), &params, wait)?;
+        let mut answer = conn.call_hub(Method::ControlQueue, &params, "the list of prompts")?;
         let prompts = answer["prompts"].take();
         let rows = prompts.as_array().cloned().unwrap_or_default();
         match self.format {
@@ -109,14 +108,12 @@ fn print_table(
 
 fn withdraw_prompt(
     context: &CommandContext,
-    conn: &mut HubConnection,
+    conn: &mut CommandConnection,
     row: &SessionRow,
     number: u64,
 ) -> Result<(), CommandError> {
-    let wait =
-        ResponseWait { waited_for: "the daemon to withdraw the prompt", limit: WaitLimit::Hub };
     let params = json!({ "sessionId": row.session_id, "prompt": number });
-    conn.call_method(Method::ControlWithdraw.name(), &params, wait)?;
+    conn.call_hub(Method::ControlWithdraw, &params, "the daemon to withdraw the prompt")?;
     context.output.print_note(&format!("withdrew prompt {number} of {}", row.session_id));
     Ok(())
 }
@@ -124,16 +121,13 @@ fn withdraw_prompt(
 /// Runs the held prompts. If the agent has to be restarted, it gets the caller's environment.
 fn run_held_prompts(
     context: &CommandContext,
-    conn: &mut HubConnection,
+    conn: &mut CommandConnection,
     row: &SessionRow,
 ) -> Result<(), CommandError> {
     prepare_agent_restart(conn, row)?;
-    let wait = ResponseWait {
-        waited_for: "the daemon to release the held prompts",
-        limit: WaitLimit::Hub,
-    };
     let params = json!({ "sessionId": row.session_id });
-    let answer = conn.call_method(Method::ControlRelease.name(), &params, wait)?;
+    let answer =
+        conn.call_hub(Method::ControlRelease, &params, "the daemon to release the held prompts")?;
     let released = answer["released"].as_array().map_or(0, Vec::len);
     let id = &row.session_id;
     if released == 0 {

@@ -15,7 +15,7 @@ use jackfield_daemon::{
     BootError, DaemonOptions, ExtraRoutes, LogTarget, Paths, Tenant, UNCONFINED_AGENTS_WARNING,
     environment,
 };
-use jackfield_web::rest::{self, HostedAgents, MetricsSource, WorkDirs};
+use jackfield_web::rest::{self, HostedAgents, MetricsRenderer, WorkDirs};
 use std::{collections::BTreeMap, path::PathBuf, str::FromStr, sync::Arc, time::Duration};
 
 /// Run the daemon in the foreground
@@ -154,7 +154,7 @@ fn build_routes(options: &DaemonOptions) -> ExtraRoutes {
                 Arc::new(move || hosts.borrow().iter().flat_map(|it| it.agents.clone()).collect())
             }),
             dirs: context.tenant.map_or_else(|| dirs.clone(), |it| tenant_dirs(&it, &dirs)),
-            metrics: metrics.map(|metrics| -> MetricsSource {
+            metrics: metrics.map(|metrics| -> MetricsRenderer {
                 Arc::new(move || {
                     let metrics = metrics.clone();
                     Box::pin(async move { metrics.render_page().await })

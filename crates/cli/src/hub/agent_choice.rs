@@ -1,6 +1,6 @@
 //! Which agent serves a connection, and the directory and environment in which it starts.
 
-use super::{HubConnection, ResponseWait, WaitLimit};
+use super::CommandConnection;
 use crate::{env, report::CommandError};
 use jackfield_protocol::acp::Method;
 use serde_json::{Map, Value, json};
@@ -77,13 +77,12 @@ impl AgentChoice {
     /// Returns false if the daemon knows the name but no command for it.
     pub(crate) fn send_to_hub(
         &self,
-        conn: &mut HubConnection,
+        conn: &mut CommandConnection,
         cwd: &Path,
     ) -> Result<bool, CommandError> {
         let Some(params) = self.connect_params(cwd) else { return Ok(false) };
-        let wait =
-            ResponseWait { waited_for: "the daemon to look up the agent", limit: WaitLimit::Hub };
-        let result = conn.call_method(Method::ControlConnect.name(), &params, wait)?;
+        let result =
+            conn.call_hub(Method::ControlConnect, &params, "the daemon to look up the agent")?;
         Ok(result["command"] != false)
     }
 

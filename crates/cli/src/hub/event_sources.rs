@@ -1,9 +1,10 @@
-//! The sources of events of a command: frames of the hub, lines of stdin, signals. Each source has a thread; all of them
+//! The sources of events of a command: messages of the hub, lines of stdin, signals. Each source has a thread; all of them
 //! feed one queue, so that a command waits in one place.
 
 use super::BlockingSocket;
 use bytes::{Bytes, BytesMut};
-use jackfield_protocol::{FRAME_BYTES_MAX, Frame, LineSplitter, LineTooLong};
+use jackfield_hub_client::HubMessage;
+use jackfield_protocol::{FRAME_BYTES_MAX, HUB_FRAME_BYTES_MAX, LineSplitter, LineTooLong};
 use std::{
     io::{self, Read},
     sync::{
@@ -19,7 +20,7 @@ use tokio::signal::unix::{SignalKind, signal};
 /// An entry of the queue.
 #[derive(Debug)]
 pub(crate) enum SourceEvent {
-    Frame(Frame),
+    Message(HubMessage),
     /// The hub closed the connection.
     Closed,
     /// Wakes the command: see [`EventSources::take_interrupt`] and [`EventSources::take_typed`].
@@ -37,12 +38,10 @@ pub(crate) enum TypedInput {
     End,
 }
 
-/// Frames that the command has not handled yet. When the queue is full, the hub's outbox fills instead.
+/// Messages that the command has not handled yet. When the queue is full, the hub's outbox fills instead.
 const QUEUE_MAX: usize = 256;
 /// Lines that the command has not handled yet. When the queue is full, the rest stays in the pipe.
 const TYPED_MAX: usize = 16;
-/// The longest line that the hub sends is 16 MiB and a little.
-const LINE_BYTES_MAX: usize = 64 * 1024 * 1024;
 const CHUNK_BYTES: usize = 64 * 1024;
 
 /// The queue and what feeds it.
@@ -73,14 +72,14 @@ impl EventSources {
         self.typed.as_ref()?.try_recv().ok()
     }
 
-    /// Starts to read frames from the hub.
-    pub(crate) fn read_frames(&self, socket: Arc<BlockingSocket>) -> io::Result<()> {
+    /// Starts to read messages of the hub.
+    pub(crate) fn read_messages(&self, socket: Arc<BlockingSocket>) -> io::Result<()> {
         let queue = self.queue.clone();
         thread::Builder::new().name("hub reader".into()).spawn(move || {
-            read_lines(&*socket, LINE_BYTES_MAX, &mut |line| match line.map(Frame::parse) {
-                Ok(Ok(frame)) => queue.send(SourceEvent::Frame(frame)).is_ok(),
-                // Lines that are not frames are ignored.
-                Ok(Err(_)) | Err(_) => true,
+            // Lines that are not frames are ignored.
+            read_lines(&*socket, HUB_FRAME_BYTES_MAX, &mut |line| {
+                let message = line.ok().and_then(HubMessage::parse);
+                message.is_none_or(|it| queue.send(SourceEvent::Message(it)).is_ok())
             });
             let _receiver_gone = queue.send(SourceEvent::Closed);
         })?;

@@ -2,36 +2,38 @@
 
 mod agent_choice;
 mod connection;
-mod event_decoder;
 mod event_sources;
 mod in_process;
 mod initialize;
 mod locate;
 mod operator;
+mod response_wait;
 mod session_list;
 mod session_log;
+mod single_request;
 mod start;
 mod storage;
 
 pub(crate) use agent_choice::{AgentChoice, resolve_directory, working_directory};
-pub(crate) use connection::{
-    ConnectionEvent, HubConnection, ResponseWait, TimeLimit, WaitLimit, is_response_to,
-    parse_response, send_single_request, send_single_request_within,
-};
-pub(crate) use event_decoder::{EventDecoder, parse_event};
+pub(crate) use connection::{CommandConnection, ConnectionEvent};
 pub(crate) use in_process::{
     InProcessHub, boot_error, default_options, guard_command, load_settings,
 };
-pub(crate) use initialize::{ClientProtocol, initialize, initialize_client};
+pub(crate) use initialize::{initialize, initialize_client};
 pub(crate) use jackfield_transport::{BlockingSocket, EndpointAddress};
 pub(crate) use operator::check_agent_mark;
+pub(crate) use response_wait::{ResponseWait, TimeLimit, WaitLimit};
 pub(crate) use session_list::{SessionRow, find_session, list_sessions, unique_prefix_length};
-pub(crate) use session_log::{LogRange, read_log, read_log_range, warn_if_incomplete};
+pub(crate) use session_log::{
+    LogRange, read_log, read_log_range, read_notifications, warn_if_incomplete,
+};
+pub(crate) use single_request::{send_single_request, send_single_request_within};
 pub(crate) use start::ALREADY_RUNS;
 pub(crate) use storage::{lost_records_warning, storage_warning};
 
 use crate::{out::CommandOutput, report::CommandError};
 use jackfield_daemon::{LockHolder, Paths, token};
+use jackfield_hub_client::ClientProtocol;
 use jackfield_protocol::acp::Method;
 use jackfield_transport::{CONNECT_TIMEOUT, DialError, dial_daemon_blocking};
 use serde_json::json;
@@ -125,7 +127,7 @@ impl DaemonConnector {
                 return start::start_daemon(&self.paths, &self.output);
             };
             // A daemon that is about to stop still accepts connections; one that has a client does not stop when idle.
-            match send_single_request(&socket, Method::ControlStatus.name(), &json!({})) {
+            match send_single_request(&socket, Method::ControlStatus, &json!({})) {
                 Ok(_) => return Ok(socket),
                 Err(error) if self.explicit_address.is_some() || !is_stopping(&error) => {
                     return Err(error);
@@ -145,7 +147,7 @@ impl DaemonConnector {
     ) -> Result<(), CommandError> {
         let limit = Instant::now() + Duration::from_secs(STOP_SECONDS_MAX);
         let is_running = || match holder {
-            Some(holder) => Ok(self.find_lock_holder()?.as_ref() == Some(holder)),
+            Some(holder) => self.find_lock_holder().map(|it| it.as_ref() == Some(holder)),
             None => Ok(self.is_running()),
         };
         while is_running()? {
@@ -160,7 +162,7 @@ impl DaemonConnector {
     }
 
     /// The pid of the daemon. A service manager can own the listening socket, so the lock takes precedence.
-    pub(crate) fn daemon_pid(&self, conn: &HubConnection) -> Option<i32> {
+    pub(crate) fn daemon_pid(&self, conn: &CommandConnection) -> Option<i32> {
         let holder = if self.explicit_address.is_some() {
             None
         } else {
@@ -170,7 +172,7 @@ impl DaemonConnector {
     }
 
     /// Connects to the daemon, which is started if needed, and sends `initialize`.
-    pub(crate) fn connect(&self, command: &str) -> Result<HubConnection, CommandError> {
+    pub(crate) fn connect(&self, command: &str) -> Result<CommandConnection, CommandError> {
         self.initialize_socket(self.dial_or_start()?, command)
     }
 
@@ -178,7 +180,7 @@ impl DaemonConnector {
     pub(crate) fn connect_if_running(
         &self,
         command: &str,
-    ) -> Result<Option<HubConnection>, CommandError> {
+    ) -> Result<Option<CommandConnection>, CommandError> {
         let socket = self.dial_if_running()?;
         socket.map(|it| self.initialize_socket(it, command)).transpose()
     }
@@ -187,8 +189,8 @@ impl DaemonConnector {
         &self,
         socket: BlockingSocket,
         command: &str,
-    ) -> Result<HubConnection, CommandError> {
-        let mut conn = HubConnection::new(socket, &self.output)?;
+    ) -> Result<CommandConnection, CommandError> {
+        let mut conn = CommandConnection::new(socket, &self.output)?;
         initialize_client(&mut conn, command, ClientProtocol::WithHubEvents)?;
         Ok(conn)
     }

@@ -19,7 +19,7 @@ impl DaemonConnector {
         };
         match send_single_request(
             &socket,
-            Method::ControlOperator.name(),
+            Method::ControlOperator,
             &json!({ "operation": operation }),
         ) {
             Err(error @ CommandError::Response(_)) if is_refusal(&error) => Err(error),

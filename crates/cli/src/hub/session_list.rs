@@ -1,10 +1,11 @@
 //! Lists the sessions of the hub and finds one by id, prefix or title.
 
-use super::{HubConnection, ResponseWait, WaitLimit, storage_warning};
+use super::{CommandConnection, storage_warning};
 use crate::{
     out::{parse_rfc3339, to_one_line},
     report::CommandError,
 };
+use jackfield_hub_client::parse_session_list;
 use jackfield_protocol::acp::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -86,19 +87,15 @@ impl SessionRow {
 }
 
 /// All sessions, the most recently updated first.
-pub(crate) fn list_sessions(conn: &mut HubConnection) -> Result<Vec<SessionRow>, CommandError> {
-    let wait = ResponseWait { waited_for: "the list of sessions", limit: WaitLimit::Hub };
-    let mut result = conn.call_method(Method::ControlSessions.name(), &json!({}), wait)?;
+pub(crate) fn list_sessions(conn: &mut CommandConnection) -> Result<Vec<SessionRow>, CommandError> {
+    let result = conn.call_hub(Method::ControlSessions, &json!({}), "the list of sessions")?;
     if let Some(warning) = storage_warning(&result["storage"]) {
         conn.print_warning(&warning);
     }
-    let rows = result.get_mut("sessions").map_or(Value::Null, Value::take);
-    let rows = rows.as_array().cloned().unwrap_or_default().into_iter();
-    let mut rows: Vec<SessionRow> = rows
-        .filter_map(|raw| {
-            Some(SessionRow { raw: raw.clone(), ..serde_json::from_value(raw).ok()? })
-        })
-        .collect();
+    let rows = parse_session_list::<Value>(result).into_iter().filter_map(|raw| {
+        Some(SessionRow { raw: raw.clone(), ..serde_json::from_value(raw).ok()? })
+    });
+    let mut rows: Vec<SessionRow> = rows.collect();
     rows.sort_by(|a, b| {
         (b.updated_at_ms(), &a.session_id).cmp(&(a.updated_at_ms(), &b.session_id))
     });

@@ -1,13 +1,14 @@
 //! Reads the log of a session as events, as the journal stores them.
 
-use super::{ConnectionEvent, HubConnection, is_response_to, parse_response};
+use super::{CommandConnection, ConnectionEvent};
 use crate::{exit::CliExitCode, out::format_count, report::CommandError};
-use jackfield_protocol::acp::Method;
+use jackfield_hub_client::{HubClientError, SessionReplay, attach_params};
+use jackfield_protocol::{Frame, acp::Method};
 use serde_json::{Value, json};
 
 /// Passes every event up to now to `on_event`, in order, as `{"seq":7,"at":…,"is":…,…}`.
 pub(crate) fn read_log(
-    conn: &mut HubConnection,
+    conn: &mut CommandConnection,
     session: &str,
     on_event: &mut dyn FnMut(&str) -> Result<(), CommandError>,
 ) -> Result<(), CommandError> {
@@ -26,61 +27,69 @@ pub(crate) struct LogRange {
 }
 
 pub(crate) fn read_log_range(
-    conn: &mut HubConnection,
+    conn: &mut CommandConnection,
     session: &str,
     range: LogRange,
     on_event: &mut dyn FnMut(&str) -> Result<(), CommandError>,
 ) -> Result<(), CommandError> {
-    let after = range.after;
-    let mut params =
-        json!({ "sessionId": session, "after": after, "observe": true, "facts": true });
+    let mut params = attach_params(session, range.after);
     if range.skip_damaged {
         params["skipDamaged"] = json!(true);
     }
-    let id = conn.send_request(Method::ControlAttach.name(), &params)?;
-    let prefix = format!(r#"{{"sessionId":{},"#, Value::from(session));
-    let (mut next, mut waited_for) = (None, "the session's log");
+    let id = conn.send_request(Method::ControlAttach, &params)?;
+    let mut replay = SessionReplay::new(session, range.after, id);
+    let failed = |error| log_error(session, error);
+    let mut waited_for = "the session's log";
     loop {
-        let frame = match conn.next_event(None)? {
-            ConnectionEvent::Frame(frame) => frame,
+        match conn.next_event(None)? {
+            ConnectionEvent::LogEvent(event) => {
+                if let Some(event) = replay.on_event(event).map_err(failed)? {
+                    on_event(&event.to_journal_text())?;
+                }
+            }
+            ConnectionEvent::Response(response) => {
+                let Some(result) = replay.on_response(response).map_err(failed)? else { continue };
+                warn_if_incomplete(conn, session, &result);
+                if !range.follow {
+                    return Ok(());
+                }
+                waited_for = "new events";
+            }
             ConnectionEvent::Closed => {
                 return Err(CommandError::ConnectionClosed { waited_for: waited_for.into() });
             }
-            _ => continue,
-        };
-        if is_response_to(&frame, id) {
-            let result = parse_response(&frame)?;
-            warn_if_incomplete(conn, session, &result);
-            let head = result["head"].as_u64().unwrap_or(0);
-            let next = next.unwrap_or(after.saturating_add(1));
-            // The frame reader drops events that are nested too deeply.
-            if next <= head {
-                return Err(missing_event(session, next));
+            _ => {}
+        }
+    }
+}
+
+/// Attaches as an observer, who receives no requests, and passes every notification up to now to `on_frame`.
+pub(crate) fn read_notifications(
+    conn: &mut CommandConnection,
+    session: &str,
+    after: u64,
+    waited_for: &str,
+    on_frame: &mut dyn FnMut(&Frame),
+) -> Result<(), CommandError> {
+    let params = json!({ "sessionId": session, "after": after, "observe": true });
+    let id = conn.send_request(Method::ControlAttach, &params)?;
+    loop {
+        match conn.next_event(None)? {
+            ConnectionEvent::Frame(frame) => on_frame(&frame),
+            ConnectionEvent::Response(response) if response.id == id => {
+                return Ok(response.into_result().map(drop)?);
             }
-            if !range.follow {
-                return Ok(());
+            ConnectionEvent::Closed => {
+                return Err(CommandError::ConnectionClosed { waited_for: waited_for.into() });
             }
-            waited_for = "new events";
-            continue;
+            _ => {}
         }
-        if !frame.is_method(Method::ControlEvent) {
-            continue;
-        }
-        let Some(rest) = frame.params().and_then(|it| it.strip_prefix(&prefix)) else { continue };
-        let Some(seq) = parse_seq(rest) else { continue };
-        // A start position after the end of the log means the end.
-        let expected = next.unwrap_or(seq.min(after.saturating_add(1)));
-        if seq != expected {
-            return Err(missing_event(session, expected));
-        }
-        on_event(&format!("{{{rest}"))?;
-        next = Some(seq + 1);
     }
 }
 
 /// Prints the warnings in the response to an attach: the last events are not written yet, or the log comes from the
 /// journal because no host runs the session.
-pub(crate) fn warn_if_incomplete(conn: &HubConnection, session: &str, response: &Value) {
+pub(crate) fn warn_if_incomplete(conn: &CommandConnection, session: &str, response: &Value) {
     if let Some(unwritten) = response["unwritten"].as_u64() {
         let events = format_count(usize::try_from(unwritten).unwrap_or(usize::MAX), "event");
         conn.print_warning(&format!("{events} of {session} not written to the journal yet"));
@@ -90,16 +99,14 @@ pub(crate) fn warn_if_incomplete(conn: &HubConnection, session: &str, response: 
     }
 }
 
-/// The sequence number at the start of an event.
-fn parse_seq(event: &str) -> Option<u64> {
-    event.strip_prefix(r#""seq":"#)?.split(',').next()?.parse().ok()
-}
-
-fn missing_event(session: &str, seq: u64) -> CommandError {
-    CommandError::Local {
-        what: format!("cannot read the log of {session}"),
-        source: format!("event {seq} of {session} is missing").into(),
-        exit: CliExitCode::Failed,
-        hint: "see the daemon's log, or check the journal with `jackfield doctor`".into(),
+fn log_error(session: &str, error: HubClientError) -> CommandError {
+    match error {
+        HubClientError::Refused(response) => response.into(),
+        error => CommandError::Local {
+            what: format!("cannot read the log of {session}"),
+            source: error.into(),
+            exit: CliExitCode::Failed,
+            hint: "see the daemon's log, or check the journal with `jackfield doctor`".into(),
+        },
     }
 }

@@ -1,6 +1,6 @@
 //! Starts a daemon in the background and waits until it listens.
 
-use super::connection::peer_pid;
+use super::single_request::peer_pid;
 use crate::{env, exit::CliExitCode, out::CommandOutput, report::CommandError};
 use jackfield_daemon::{Paths, limit_log};
 use jackfield_private_files as private_files;

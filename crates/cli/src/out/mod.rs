@@ -9,9 +9,10 @@ mod view_printer;
 
 use color::escape_except_colors;
 pub(crate) use color::{ALERT, BRIGHT, DIM, DONE, NAME, WARNING, paint};
+pub(crate) use jackfield_protocol::parse_rfc3339;
 pub(crate) use json::print_json_document;
 pub(crate) use table::{TableCell, TextTable};
-pub(crate) use time::{format_age, now_ms, parse_rfc3339, rfc3339_now};
+pub(crate) use time::{format_age, now_ms, rfc3339_now};
 pub(crate) use transcript::{NoteDestination, TranscriptPrinter};
 pub(crate) use view_printer::{ConversationFormat, ViewPrinter};
 

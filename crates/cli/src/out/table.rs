@@ -3,6 +3,7 @@
 use super::{CommandOutput, paint, to_one_line};
 use crate::report::CommandError;
 use anstyle::Style;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// One cell of a table.
 #[derive(Debug, Clone, Default)]
@@ -58,7 +59,7 @@ impl TextTable {
     }
 
     fn column_width(&self, column: usize) -> usize {
-        let cells = self.rows.iter().map(|it| it[column].text.chars().count());
+        let cells = self.rows.iter().map(|it| it[column].text.width());
         cells.max().unwrap_or(0).max(self.headings[column].len())
     }
 }
@@ -70,8 +71,13 @@ fn format_row(row: &[TableCell], widths: &[usize], last_width: usize) -> String 
     let mut line = String::new();
     for (column, cell) in row.iter().enumerate() {
         let is_last = column + 1 == row.len();
-        let text = if is_last { to_one_line(&cell.text, last_width) } else { cell.text.clone() };
-        let padding = if is_last { 0 } else { widths[column] + GAP - text.chars().count() };
+        let text = if is_last {
+            // Both limits: characters without a width would make the line arbitrarily long.
+            truncate_to_width(to_one_line(&cell.text, last_width), last_width)
+        } else {
+            cell.text.clone()
+        };
+        let padding = if is_last { 0 } else { widths[column] + GAP - text.width() };
         if cell.style == Style::new() {
             line.push_str(&text);
         } else {
@@ -80,6 +86,20 @@ fn format_row(row: &[TableCell], widths: &[usize], last_width: usize) -> String 
         line.extend(std::iter::repeat_n(' ', padding));
     }
     line.trim_end().to_owned()
+}
+
+/// Cuts a line after so many columns of a terminal. East Asian characters and emoji have two.
+fn truncate_to_width(line: String, width_max: usize) -> String {
+    if line.width() <= width_max {
+        return line;
+    }
+    let mut width = 0;
+    let fits = |it: &char| {
+        width += it.width().unwrap_or(0);
+        width < width_max
+    };
+    let start: String = line.chars().take_while(fits).collect();
+    format!("{}…", start.trim_end())
 }
 
 #[cfg(test)]
@@ -116,5 +136,21 @@ mod tests {
         let mut table = TextTable::new(&["A", "B"]);
         table.add_row(vec![TableCell::styled("x", DIM), TableCell::new("y")]);
         assert_eq!(table.lines(None)[1], "\u{1b}[2mx\u{1b}[0m  y");
+    }
+
+    #[test]
+    fn east_asian_characters_count_as_two_columns() {
+        let mut table = TextTable::new(&["NAME", "TITLE"]);
+        table.add_row(vec![TableCell::new("日本語"), TableCell::new("一二三四五六")]);
+        table.add_row(vec![TableCell::new("é"), TableCell::new("x")]);
+        assert_eq!(table.lines(None), ["NAME    TITLE", "日本語  一二三四五六", "é       x"]);
+        assert_eq!(table.lines(Some(18))[1], "日本語  一二三四…");
+    }
+
+    #[test]
+    fn characters_without_a_width_do_not_make_a_line_longer() {
+        let mut table = TextTable::new(&["A", "B"]);
+        table.add_row(vec![TableCell::new("a"), TableCell::new("\u{301}".repeat(1000))]);
+        assert!(table.lines(Some(20))[1].chars().count() <= 20);
     }
 }

@@ -3,7 +3,7 @@
 mod error_response;
 mod lockout;
 
-pub(crate) use error_response::ErrorResponse;
+pub(crate) use error_response::list_as_causes;
 
 use crate::{
     exit::CliExitCode,
@@ -11,6 +11,7 @@ use crate::{
         ALERT, CommandOutput, DIM, NAME, escape_control_chars, format_count, paint, strip_colors,
     },
 };
+use jackfield_hub_client::ErrorResponse;
 use jackfield_transport::{DialError, TokenError};
 use std::{error::Error as _, io, path::PathBuf};
 
@@ -71,7 +72,7 @@ pub(crate) enum CommandError {
     ProgramNotFound { program: String },
 
     /// The hub or the agent responded to a request with an error.
-    #[error("{}", .0.message())]
+    #[error("{}", error_response::describe_message(.0))]
     Response(ErrorResponse),
 
     #[error("message exceeds the limit of 16 MiB")]
@@ -191,7 +192,7 @@ impl CommandError {
             CommandError::TurnCanceled
             | CommandError::RemovalDeclined
             | CommandError::Interrupted { .. } => CliExitCode::Interrupted,
-            CommandError::Response(response) => response.exit_code(),
+            CommandError::Response(response) => error_response::choose_exit_code(response),
             CommandError::Local { exit, .. } | CommandError::AlreadyReported(exit) => *exit,
         }
     }
@@ -217,7 +218,7 @@ impl CommandError {
 
     fn causes(&self) -> Vec<String> {
         let mut causes = match self {
-            CommandError::Response(response) => response.causes(),
+            CommandError::Response(response) => error_response::list_causes(response),
             CommandError::SettingRejected { causes, .. } => causes.clone(),
             CommandError::NotStarted { why, .. } => vec![why.clone()],
             CommandError::Denied { asks, .. } => asks.clone(),
@@ -332,7 +333,7 @@ impl CommandError {
             CommandError::ProgramNotFound { program } => {
                 format!("install `{program}`, or pass the agent's command with its full path")
             }
-            CommandError::Response(response) => response.hint(),
+            CommandError::Response(response) => error_response::describe_solution(response),
             CommandError::TurnStopped { reason } if reason == "max_turn_requests" => {
                 "send another prompt to the session to continue".into()
             }
@@ -352,6 +353,12 @@ impl CommandError {
             CommandError::ChecksFailed { .. } => "each failed check shows how to fix it".into(),
             _ => String::new(),
         }
+    }
+}
+
+impl From<ErrorResponse> for CommandError {
+    fn from(response: ErrorResponse) -> CommandError {
+        CommandError::Response(response)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Answers permission requests by the flags `--approve` and `--on-ask`.
 
-use super::PermissionRequest;
+use super::PermissionPrompt;
 use clap::ValueEnum;
 use serde_json::Value;
 
@@ -47,7 +47,7 @@ pub(crate) enum ApprovalDecision {
 }
 
 impl ApprovalRules {
-    pub(crate) fn decide(self, request: &PermissionRequest) -> ApprovalDecision {
+    pub(crate) fn decide(self, request: &PermissionPrompt) -> ApprovalDecision {
         let approved = match self.approve {
             ApprovalLevel::All => true,
             ApprovalLevel::Reads => READ_KINDS.contains(&request.tool.kind.as_str()),
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn request_that_a_policy_rule_sends_to_the_user_is_not_approved() {
         let request =
-            PermissionRequest { must_ask_user: true, ..permission_request("edit", OPTIONS) };
+            PermissionPrompt { must_ask_user: true, ..permission_request("edit", OPTIONS) };
         let rules =
             ApprovalRules { approve: ApprovalLevel::All, otherwise: Some(UnapprovedAction::Fail) };
         assert!(matches!(rules.decide(&request), ApprovalDecision::Fail(_)));

@@ -8,8 +8,7 @@ pub(crate) use approval::{ApprovalDecision, ApprovalLevel, ApprovalRules, Unappr
 pub(crate) use open::{OpenRequest, list_open_requests};
 
 use crate::out::{BRIGHT, DIM, NAME, paint, to_one_line};
-use jackfield_protocol::Frame;
-use jackfield_protocol::acp::Method;
+use jackfield_protocol::{Frame, acp::Method};
 use jackfield_views::text::ToolSummary;
 use serde_json::{Value, json};
 
@@ -18,11 +17,11 @@ const NAME_CHARS_MAX: usize = 80;
 
 /// A permission request.
 #[derive(Debug, Clone)]
-pub(crate) struct PermissionRequest {
+pub(crate) struct PermissionPrompt {
     /// The JSON text of the request's id.
     pub(crate) id: String,
     pub(crate) tool: ToolSummary,
-    options: Vec<PermissionOption>,
+    options: Vec<PromptedOption>,
     /// The daemon's analysis of the call as labeled lines; empty if the daemon sent none.
     details: Vec<(&'static str, String)>,
     /// A policy rule requires that the user decides.
@@ -30,7 +29,7 @@ pub(crate) struct PermissionRequest {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct PermissionOption {
+struct PromptedOption {
     /// What the user types to choose it.
     key: String,
     id: String,
@@ -38,19 +37,19 @@ struct PermissionOption {
     kind: String,
 }
 
-impl PermissionOption {
+impl PromptedOption {
     /// The name on one line, so that an agent cannot make one option look like two.
     fn display_name(&self) -> String {
         to_one_line(&self.name, NAME_CHARS_MAX)
     }
 }
 
-impl PermissionRequest {
+impl PermissionPrompt {
     /// Parses a frame; `None` if it is not a permission request.
     pub(crate) fn parse(
         frame: &Frame,
         tool_of: &mut dyn FnMut(&Value) -> ToolSummary,
-    ) -> Option<PermissionRequest> {
+    ) -> Option<PermissionPrompt> {
         if !frame.is_method(Method::SessionRequestPermission) {
             return None;
         }
@@ -61,13 +60,7 @@ impl PermissionRequest {
         let tool = tool_of(&params["toolCall"]);
         let mut details = details::read_details(&params["_meta"]["jackfield"]["call"]);
         details.extend(details::read_changes(&params["toolCall"]["content"]));
-        Some(PermissionRequest {
-            id: frame.id()?.to_owned(),
-            tool,
-            options,
-            details,
-            must_ask_user,
-        })
+        Some(PermissionPrompt { id: frame.id()?.to_owned(), tool, options, details, must_ask_user })
     }
 
     /// What the agent wants to do, in one line: the daemon's analysis, then the agent's title.
@@ -87,7 +80,7 @@ impl PermissionRequest {
 
     /// The names of the options.
     pub(crate) fn option_names(&self) -> Vec<String> {
-        self.options.iter().map(PermissionOption::display_name).collect()
+        self.options.iter().map(PromptedOption::display_name).collect()
     }
 
     /// The text of the question: the agent, the details, the agent's own title, and the keys.
@@ -114,7 +107,7 @@ impl PermissionRequest {
     /// The answer for a typed key or option id, if there is such an option.
     pub(crate) fn answer_for_input(&self, line: &str) -> Option<Value> {
         let line = line.trim();
-        let matches = |it: &&PermissionOption| it.key.eq_ignore_ascii_case(line) || it.id == line;
+        let matches = |it: &&PromptedOption| it.key.eq_ignore_ascii_case(line) || it.id == line;
         self.options.iter().find(matches).map(select_option)
     }
 
@@ -133,28 +126,28 @@ impl PermissionRequest {
     pub(crate) fn name_chosen_option(&self, answer: &Value) -> String {
         let chosen = answer["outcome"]["optionId"].as_str();
         let option = self.options.iter().find(|it| Some(it.id.as_str()) == chosen);
-        option.map_or_else(|| "no option chosen".to_owned(), PermissionOption::display_name)
+        option.map_or_else(|| "no option chosen".to_owned(), PromptedOption::display_name)
     }
 }
 
 /// The options, each with its own key.
-fn parse_options(options: &Value) -> Vec<PermissionOption> {
-    let mut parsed: Vec<PermissionOption> = Vec::new();
+fn parse_options(options: &Value) -> Vec<PromptedOption> {
+    let mut parsed: Vec<PromptedOption> = Vec::new();
     for option in options.as_array().into_iter().flatten() {
         let text = |name: &str| option[name].as_str().unwrap_or_default().to_owned();
         let key = assign_key(&text("kind"), &parsed);
         let (id, name, kind) = (text("optionId"), text("name"), text("kind"));
-        parsed.push(PermissionOption { key, id, name, kind });
+        parsed.push(PromptedOption { key, id, name, kind });
     }
     parsed
 }
 
-fn select_option(option: &PermissionOption) -> Value {
+fn select_option(option: &PromptedOption) -> Value {
     json!({ "outcome": { "outcome": "selected", "optionId": option.id } })
 }
 
 /// The first option of a kind gets a letter, the others get their position in the list.
-fn assign_key(kind: &str, before: &[PermissionOption]) -> String {
+fn assign_key(kind: &str, before: &[PromptedOption]) -> String {
     let letter = match kind {
         "allow_once" => "y",
         "allow_always" => "a",
@@ -173,7 +166,7 @@ fn assign_key(kind: &str, before: &[PermissionOption]) -> String {
 pub(crate) mod tests {
     use super::*;
 
-    pub(crate) fn permission_request(kind: &str, options: &[(&str, &str)]) -> PermissionRequest {
+    pub(crate) fn permission_request(kind: &str, options: &[(&str, &str)]) -> PermissionPrompt {
         let options: Vec<Value> = options
             .iter()
             .map(|(id, kind)| json!({ "optionId": id, "name": id, "kind": kind }))
@@ -189,7 +182,7 @@ pub(crate) mod tests {
             title: call["title"].as_str().unwrap_or_default().to_owned(),
             kind: call["kind"].as_str().unwrap_or_default().to_owned(),
         };
-        PermissionRequest::parse(&frame, &mut { tool }).unwrap()
+        PermissionPrompt::parse(&frame, &mut { tool }).unwrap()
     }
 
     const FOUR: &[(&str, &str)] = &[
@@ -223,6 +216,6 @@ pub(crate) mod tests {
     #[test]
     fn other_requests_are_not_parsed() {
         let frame = Frame::request("7", Method::FsReadTextFile.name(), "{}");
-        assert!(PermissionRequest::parse(&frame, &mut |_| ToolSummary::default()).is_none());
+        assert!(PermissionPrompt::parse(&frame, &mut |_| ToolSummary::default()).is_none());
     }
 }

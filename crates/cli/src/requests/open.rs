@@ -1,15 +1,12 @@
 //! Open requests to the user of all sessions, as the hub lists them. They can be answered without attaching.
 
-use super::{PermissionOption, PermissionRequest, details, parse_options};
+use super::{PermissionPrompt, PromptedOption, details, parse_options};
 use crate::{
-    hub::{
-        ConnectionEvent, HubConnection, ResponseWait, WaitLimit, is_response_to, parse_response,
-    },
+    hub::{CommandConnection, read_notifications},
     out::to_one_line,
     report::CommandError,
 };
-use jackfield_protocol::acp::Method;
-use jackfield_protocol::redact;
+use jackfield_protocol::{acp::Method, redact};
 use jackfield_views::text::ToolSummary;
 use serde_json::{Value, json};
 
@@ -22,7 +19,7 @@ pub(crate) struct OpenRequest {
     pub(crate) number: u64,
     pub(crate) agent: String,
     pub(crate) since: String,
-    pub(crate) permission: PermissionRequest,
+    pub(crate) permission: PermissionPrompt,
     /// Whether it is a form, which has no options and whose answer is an object.
     pub(crate) is_form: bool,
     raw: Value,
@@ -30,10 +27,9 @@ pub(crate) struct OpenRequest {
 
 /// All open requests, the oldest first.
 pub(crate) fn list_open_requests(
-    conn: &mut HubConnection,
+    conn: &mut CommandConnection,
 ) -> Result<Vec<OpenRequest>, CommandError> {
-    let wait = ResponseWait { waited_for: "the list of asks", limit: WaitLimit::Hub };
-    let mut result = conn.call_method(Method::ControlAsks.name(), &json!({}), wait)?;
+    let mut result = conn.call_hub(Method::ControlAsks, &json!({}), "the list of asks")?;
     let rows = result.get_mut("asks").map_or(Value::Null, Value::take);
     Ok(rows.as_array().into_iter().flatten().filter_map(OpenRequest::parse).collect())
 }
@@ -48,7 +44,7 @@ impl OpenRequest {
             number,
             agent: text("agent"),
             since: text("since"),
-            permission: PermissionRequest {
+            permission: PermissionPrompt {
                 id: number.to_string(),
                 tool,
                 options: parse_options(&raw["options"]),
@@ -77,22 +73,9 @@ impl OpenRequest {
     }
 
     /// Searches the log of the session for the title of the tool call. Needs its own connection, because it attaches.
-    pub(crate) fn find_title(&mut self, mut conn: HubConnection) -> Result<(), CommandError> {
-        let params = json!({ "sessionId": self.session_id, "after": 0, "observe": true });
-        let id = conn.send_request(Method::ControlAttach.name(), &params)?;
-        loop {
-            let frame = match conn.next_event(None)? {
-                ConnectionEvent::Frame(frame) => frame,
-                ConnectionEvent::Closed => {
-                    return Err(CommandError::ConnectionClosed {
-                        waited_for: "the title of the tool call".into(),
-                    });
-                }
-                _ => continue,
-            };
-            if is_response_to(&frame, id) {
-                return parse_response(&frame).map(drop);
-            }
+    pub(crate) fn find_title(&mut self, mut conn: CommandConnection) -> Result<(), CommandError> {
+        let waited_for = "the title of the tool call";
+        read_notifications(&mut conn, &self.session_id, 0, waited_for, &mut |frame| {
             let params: Value =
                 serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
             let update = &params["update"];
@@ -101,12 +84,12 @@ impl OpenRequest {
             {
                 self.permission.tool.title = redact::text(title).into_owned();
             }
-        }
+        })
     }
 
     /// One line per option: key, name and id.
     pub(crate) fn option_lines(&self) -> Vec<String> {
-        let line = |it: &PermissionOption| {
+        let line = |it: &PromptedOption| {
             format!("[{}] {}  ({})", it.key, it.display_name(), to_one_line(&it.id, ID_CHARS_MAX))
         };
         self.permission.options.iter().map(line).collect()

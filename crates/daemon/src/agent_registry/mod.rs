@@ -255,9 +255,11 @@ impl AgentRegistry {
     }
 }
 
-/// The problem and its solution in one sentence.
+/// Separates the problem from its solution in the reason why an agent cannot be started.
+pub const FIX_SEPARATOR: &str = "; to fix it: ";
+
 fn format_refusal(what: &str, fix: &str) -> String {
-    format!("{what}; to fix it: {fix}")
+    format!("{what}{FIX_SEPARATOR}{fix}")
 }
 
 fn native_argv(chosen: &ChosenVariant<'_>, cwd: &Path) -> Result<Vec<String>, String> {

@@ -15,9 +15,9 @@ use std::{
 #[serde(deny_unknown_fields, default)]
 pub struct HttpSettings {
     /// In addition to `localhost` and the addresses of this machine.
-    hosts: Vec<ParsedText<HttpHost>>,
+    hosts: Vec<ParsedString<HttpHost>>,
     /// Origins that may use it from a browser: `scheme://host[:port]`.
-    origins: Vec<ParsedText<WebOrigin>>,
+    origins: Vec<ParsedString<WebOrigin>>,
     /// The certificate chain of `https://` addresses, as PEM; the server's own certificate comes
     /// first.
     cert: Option<PathBuf>,
@@ -66,12 +66,12 @@ impl HttpSettings {
 
 /// A value that is parsed from a string.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct ParsedText<T>(T);
+struct ParsedString<T>(T);
 
-impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for ParsedText<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ParsedText<T>, D::Error> {
+impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for ParsedString<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ParsedString<T>, D::Error> {
         let text = String::deserialize(deserializer)?;
-        text.parse().map(ParsedText).map_err(D::Error::custom)
+        text.parse().map(ParsedString).map_err(D::Error::custom)
     }
 }
 

@@ -3,9 +3,11 @@
 use super::{AdoptedSession, FleetCall};
 use crate::recover::read_state;
 use jackfield_events::SessionSummary;
-use jackfield_fleet::gateway::Host;
-use jackfield_fleet::gateway_process::{placement_needs, to_gateway_host};
-use jackfield_fleet::{HostDirectory, HostEntry, HostInstance, HostResponse};
+use jackfield_fleet::{
+    HostDirectory, HostEntry, HostInstance, HostResponse,
+    gateway::Host,
+    gateway_process::{placement_needs, to_gateway_host},
+};
 use jackfield_hub::SessionId;
 use jackfield_journal::{AdoptError, AdoptedStream, Journal, StreamInfo, StreamOwnership};
 use jackfield_protocol::chain;

@@ -1,7 +1,7 @@
 //! Ends everything when the lease is lost and other hosts may consider this one dead, without
 //! waiting for requests or servers.
 
-use super::{FleetCall, watchdog::Watchdog};
+use super::{FleetCall, watchdog::HostWatchdog};
 use jackfield_fleet::LeaseEvent;
 use std::time::Duration;
 use tokio::{
@@ -15,7 +15,7 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 pub(super) struct LeaseLossHandler {
     pub(super) lease_events: mpsc::Receiver<LeaseEvent>,
     pub(super) calls: mpsc::Sender<FleetCall>,
-    pub(super) watchdog: Watchdog,
+    pub(super) watchdog: HostWatchdog,
     /// While it is true, nothing is accepted, and whatever starts is ended.
     pub(super) lease_lost: watch::Sender<bool>,
 }

@@ -6,7 +6,7 @@
 use super::host_service::rendezvous_owner;
 use jackfield_fleet::{HostEntry, HostInstance};
 use jackfield_journal::{
-    Archiver, ArchivingReport, LogMaintenanceError, PeerHosts, RetentionLimits,
+    ArchivingReport, LogMaintenanceError, PeerHosts, RetentionLimits, StreamArchiver,
 };
 use jackfield_protocol::chain;
 use std::{
@@ -37,7 +37,7 @@ pub struct LogMaintenanceConfig {
 pub(super) struct LogMaintenance {
     pub(super) host: HostInstance,
     pub(super) hosts: watch::Receiver<Arc<Vec<HostEntry>>>,
-    pub(super) archiver: Archiver,
+    pub(super) archiver: StreamArchiver,
     pub(super) config: LogMaintenanceConfig,
 }
 

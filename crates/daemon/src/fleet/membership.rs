@@ -8,9 +8,10 @@ use crate::{
     environment,
     serve::{BootError, DaemonOptions, LoopInputs, closed_channel, random_seed},
 };
-use jackfield_fleet::gateway::GatewayConfig;
-use jackfield_fleet::gateway_process::GatewayProcess;
-use jackfield_fleet::{AuditLog, FleetConnection, HostDirectory, HostEntry, HostInstance};
+use jackfield_fleet::{
+    AuditLog, FleetConnection, HostDirectory, HostEntry, HostInstance, gateway::GatewayConfig,
+    gateway_process::GatewayProcess,
+};
 use jackfield_journal::Journal;
 use std::{sync::Arc, time::Duration};
 use tokio::{

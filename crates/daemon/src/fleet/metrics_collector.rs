@@ -2,7 +2,7 @@
 
 use crate::metrics::{MetricsSnapshot, SnapshotRequest};
 use jackfield_fleet::HostEntry;
-use jackfield_journal::Archiver;
+use jackfield_journal::StreamArchiver;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -12,7 +12,7 @@ pub(super) struct MetricsCollector {
     pub(super) gateway: Option<mpsc::Sender<jackfield_fleet::gateway_process::GaugesRequest>>,
     pub(super) hosts: watch::Receiver<Arc<Vec<HostEntry>>>,
     /// The archiver, if there is an archive.
-    pub(super) archiver: Option<Archiver>,
+    pub(super) archiver: Option<StreamArchiver>,
 }
 
 impl MetricsCollector {
@@ -23,7 +23,7 @@ impl MetricsCollector {
             let hub = request_from(self.hub.as_ref()).await.unwrap_or_default();
             let gateway = request_from(self.gateway.as_ref()).await;
             let hosts = Some(self.hosts.borrow().clone());
-            let archive = self.archiver.as_ref().map(Archiver::gauges);
+            let archive = self.archiver.as_ref().map(StreamArchiver::gauges);
             let _ignored = request.send(MetricsSnapshot { gateway, hosts, archive, ..hub });
         }
     }

@@ -39,7 +39,7 @@ use tokio::{
     task::JoinHandle,
 };
 pub(crate) use wait::open_when_ready;
-use watchdog::Watchdog;
+use watchdog::HostWatchdog;
 
 /// How often installed agents are looked up.
 const AGENT_SCAN_INTERVAL: Duration = Duration::from_secs(30);
@@ -179,7 +179,7 @@ async fn join(
     let requests = connection.listen_for_requests(&host).await?;
     let (lease_events_tx, lease_events) = mpsc::channel(4);
     let adopter = SessionAdopter::new(&entry, directory, journal.clone(), calls.clone());
-    let watchdog = Watchdog::new().map_err(FleetError::NoWatchdog)?;
+    let watchdog = HostWatchdog::new().map_err(FleetError::NoWatchdog)?;
     let lease = HostLease::acquire(connection.clone(), entry, lease_events_tx).await?;
     tokio::spawn(watchdog.clone().follow_lease(lease.expires_at()));
     let hosts = directory.hosts();

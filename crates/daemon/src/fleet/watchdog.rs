@@ -23,14 +23,14 @@ const DISARMED: Duration = Duration::ZERO;
 /// Kills this process at a deadline unless it is extended. Clones share the timer, which is
 /// disarmed with the last one.
 #[derive(Clone)]
-pub(super) struct Watchdog {
+pub(super) struct HostWatchdog {
     /// Sends deadlines to the thread that owns the timer, which is not `Send`.
     deadlines: mpsc::Sender<Duration>,
 }
 
-impl Watchdog {
+impl HostWatchdog {
     /// Creates a disarmed watchdog.
-    pub(super) fn new() -> io::Result<Watchdog> {
+    pub(super) fn new() -> io::Result<HostWatchdog> {
         let (deadlines, received) = mpsc::channel();
         let (result_tx, result) = mpsc::sync_channel(1);
         let own_timer = move || match create_timer() {
@@ -44,7 +44,7 @@ impl Watchdog {
         };
         thread::Builder::new().name("watchdog".to_owned()).spawn(own_timer)?;
         result.recv().expect("the thread reports whether it has a timer")?;
-        Ok(Watchdog { deadlines })
+        Ok(HostWatchdog { deadlines })
     }
 
     /// Extends the deadline each time the lease is extended, until the lease ends. Both clocks

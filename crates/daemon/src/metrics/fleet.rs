@@ -1,8 +1,7 @@
 //! Metrics of a gateway, and of the fleet as this daemon sees it.
 
 use super::page::{register_counters, register_gauges, to_gauge_value};
-use jackfield_fleet::HostEntry;
-use jackfield_fleet::gateway::GatewayGauges;
+use jackfield_fleet::{HostEntry, gateway::GatewayGauges};
 use jackfield_journal::ArchiveGauges;
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -11,7 +10,7 @@ use prometheus_client::{
 };
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct HostLabel {
+struct HostMetricLabel {
     host: String,
 }
 
@@ -68,9 +67,9 @@ pub(super) fn add_gateway(registry: &mut Registry, it: &GatewayGauges) {
 /// Every member reports all hosts, so a missing page does not hide a host.
 pub(super) fn add_hosts(registry: &mut Registry, hosts: &[HostEntry]) {
     let [sessions, agents, draining] =
-        std::array::from_fn(|_| Family::<HostLabel, Gauge>::default());
+        std::array::from_fn(|_| Family::<HostMetricLabel, Gauge>::default());
     for it in hosts {
-        let host = HostLabel { host: it.host.name.to_string() };
+        let host = HostMetricLabel { host: it.host.name.to_string() };
         sessions.get_or_create(&host).set(it.sessions.into());
         agents.get_or_create(&host).set(it.live.into());
         draining.get_or_create(&host).set(it.draining.into());
@@ -102,8 +101,10 @@ pub(super) fn add_archive(registry: &mut Registry, it: &ArchiveGauges) {
 #[cfg(test)]
 mod tests {
     use super::super::{MetricsSnapshot, page};
-    use jackfield_fleet::gateway::{GatewayCounters, GatewayGauges};
-    use jackfield_fleet::{HostEntry, HostInstance};
+    use jackfield_fleet::{
+        HostEntry, HostInstance,
+        gateway::{GatewayCounters, GatewayGauges},
+    };
     use jackfield_journal::ArchiveGauges;
     use std::{collections::BTreeMap, sync::Arc, time::Duration};
 

@@ -5,8 +5,7 @@
 mod fleet;
 mod page;
 
-use jackfield_fleet::HostEntry;
-use jackfield_fleet::gateway;
+use jackfield_fleet::{HostEntry, gateway};
 use jackfield_hub::{AgentId, Gauges, Note};
 use jackfield_journal::ArchiveGauges;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};

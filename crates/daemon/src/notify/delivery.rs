@@ -1,9 +1,9 @@
 //! Delivers a notification by a command under a guard, and by a webhook.
 
-use super::{message::Notification, settings::NotifySettings};
+use super::{message::UserNotification, settings::NotifySettings};
 use crate::{effects::SpawnContext, environment};
 use bytes::Bytes;
-use jackfield_agents::{AgentEvent, AgentExit, LaunchCommand, StdoutFormat, StopUrgency};
+use jackfield_agents::{AgentExit, AgentProcessEvent, LaunchCommand, StdoutFormat, StopUrgency};
 use jackfield_protocol::chain;
 use reqwest::{Client, Url, header::CONTENT_TYPE, redirect::Policy};
 use std::{path::PathBuf, sync::OnceLock, time::Duration};
@@ -36,7 +36,7 @@ impl NotificationSender {
         }
     }
 
-    pub(super) async fn deliver(&self, number: u64, message: Notification) {
+    pub(super) async fn deliver(&self, number: u64, message: UserNotification) {
         let event = message.event.as_str();
         if let Some(argv) = &self.command
             && let Err(why) = self.run_command(argv, number, &message).await
@@ -54,7 +54,7 @@ impl NotificationSender {
         &self,
         argv: &[String],
         number: u64,
-        message: &Notification,
+        message: &UserNotification,
     ) -> Result<(), String> {
         let inherited =
             environment::process_env().filter(|(name, _)| !name.starts_with(OWN_PREFIX));
@@ -101,9 +101,11 @@ impl NotificationSender {
 }
 
 /// Discards the output until the command ends.
-async fn wait_for_exit(events_rx: &mut mpsc::Receiver<((), AgentEvent)>) -> Option<AgentExit> {
+async fn wait_for_exit(
+    events_rx: &mut mpsc::Receiver<((), AgentProcessEvent)>,
+) -> Option<AgentExit> {
     loop {
-        if let ((), AgentEvent::Gone(exit)) = events_rx.recv().await? {
+        if let ((), AgentProcessEvent::Gone(exit)) = events_rx.recv().await? {
             return Some(exit);
         }
     }

@@ -3,12 +3,12 @@
 use super::settings::NotifyEvent;
 use jackfield_events::SessionSummary;
 use jackfield_hub::{Note, SessionId, Time, rfc3339};
-use jackfield_protocol::redact::Redactor;
+use jackfield_protocol::redact::SecretRedactor;
 use serde_json::{Value, json};
 
 /// The notification, ready to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Notification {
+pub(super) struct UserNotification {
     pub(super) event: NotifyEvent,
     pub(super) session: SessionId,
     /// On one line.
@@ -26,13 +26,13 @@ pub(super) fn event_of_note(note: &Note) -> Option<(NotifyEvent, &SessionId)> {
     }
 }
 
-impl Notification {
+impl UserNotification {
     pub(super) fn new(
         note: &Note,
         state: Option<&SessionSummary>,
         now: Time,
-        redactor: &Redactor,
-    ) -> Option<Notification> {
+        redactor: &SecretRedactor,
+    ) -> Option<UserNotification> {
         let (event, session) = event_of_note(note)?;
         let redact = |text: &str| redactor.redact(text);
         let title = state.and_then(|it| it.title.as_deref().or(it.hint.as_deref()));
@@ -60,7 +60,7 @@ impl Notification {
             _ => {}
         }
         json["at"] = rfc3339(now.0).into();
-        Some(Notification { event, session: session.clone(), json: json.to_string() })
+        Some(UserNotification { event, session: session.clone(), json: json.to_string() })
     }
 }
 
@@ -76,8 +76,8 @@ mod tests {
             hint: Some("use sk-proj-12345678 and s3cr3t-value".into()),
             ..SessionSummary::default()
         };
-        let redactor = Redactor::new(&[("A_KEY".to_owned(), "s3cr3t-value".to_owned())]);
-        let message = Notification::new(note, Some(&state), Time(0), &redactor)?;
+        let redactor = SecretRedactor::new(&[("A_KEY".to_owned(), "s3cr3t-value".to_owned())]);
+        let message = UserNotification::new(note, Some(&state), Time(0), &redactor)?;
         assert!(!message.json.contains('\n'));
         Some(serde_json::from_str(&message.json).unwrap())
     }

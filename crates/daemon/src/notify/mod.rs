@@ -12,8 +12,8 @@ pub use settings::{NotifyEvent, NotifySettings};
 use crate::{clock, effects::SpawnContext, environment};
 use delivery::NotificationSender;
 use jackfield_hub::{Hub, Note};
-use jackfield_protocol::redact::Redactor;
-use message::Notification;
+use jackfield_protocol::redact::SecretRedactor;
+use message::UserNotification;
 use std::{sync::Arc, time::Duration};
 use tokio::{
     sync::{Semaphore, mpsc},
@@ -27,7 +27,7 @@ const HOOKS_MAX: usize = 4;
 /// How long a stopping daemon waits for running hooks.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
-pub(crate) struct Notifier {
+pub(crate) struct UserNotifier {
     settings: Option<NotifySettings>,
     spawn_context: SpawnContext,
     /// Created on first use.
@@ -35,14 +35,17 @@ pub(crate) struct Notifier {
 }
 
 struct NotificationQueue {
-    messages: mpsc::Sender<Notification>,
-    redactor: Redactor,
+    messages: mpsc::Sender<UserNotification>,
+    redactor: SecretRedactor,
     task: JoinHandle<()>,
 }
 
-impl Notifier {
-    pub(crate) fn new(settings: Option<NotifySettings>, spawn_context: SpawnContext) -> Notifier {
-        Notifier { settings, spawn_context, queue: None }
+impl UserNotifier {
+    pub(crate) fn new(
+        settings: Option<NotifySettings>,
+        spawn_context: SpawnContext,
+    ) -> UserNotifier {
+        UserNotifier { settings, spawn_context, queue: None }
     }
 
     /// Sends a notification if the settings want it.
@@ -54,7 +57,8 @@ impl Notifier {
         }
         let queue =
             self.queue.get_or_insert_with(|| NotificationQueue::new(settings, &self.spawn_context));
-        let message = Notification::new(note, hub.session(session), clock::now(), &queue.redactor);
+        let message =
+            UserNotification::new(note, hub.session(session), clock::now(), &queue.redactor);
         let Some(message) = message else { return };
         if queue.messages.try_send(message).is_err() {
             tracing::warn!(%session, event = event.as_str(), "notification queue is full; dropping notification");
@@ -78,7 +82,7 @@ impl Notifier {
 impl NotificationQueue {
     fn new(settings: &NotifySettings, spawn_context: &SpawnContext) -> NotificationQueue {
         let (messages, queued) = mpsc::channel(QUEUE_MAX);
-        let redactor = Redactor::new(&environment::process_env().collect::<Vec<_>>());
+        let redactor = SecretRedactor::new(&environment::process_env().collect::<Vec<_>>());
         let sender = NotificationSender::new(settings, spawn_context.clone());
         NotificationQueue {
             messages,
@@ -88,7 +92,10 @@ impl NotificationQueue {
     }
 }
 
-async fn deliver_queued(mut queued: mpsc::Receiver<Notification>, sender: Arc<NotificationSender>) {
+async fn deliver_queued(
+    mut queued: mpsc::Receiver<UserNotification>,
+    sender: Arc<NotificationSender>,
+) {
     let permits = Arc::new(Semaphore::new(HOOKS_MAX));
     let mut deliveries = JoinSet::new();
     let mut number = 0;

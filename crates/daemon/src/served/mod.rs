@@ -8,10 +8,9 @@ mod terminals;
 pub(crate) use terminals::TerminalId;
 
 use crate::effects::SpawnContext;
-use jackfield_agents::{AgentEvent, StopUrgency};
+use jackfield_agents::{AgentProcessEvent, StopUrgency};
 use jackfield_hub::AgentId;
-use jackfield_protocol::acp::Method;
-use jackfield_protocol::{Fault, Frame};
+use jackfield_protocol::{Fault, Frame, acp::Method};
 use jackfield_workspace_fs::{ConfinedPath, ReadFileRequest, WriteFileRequest, refuse_path};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -83,14 +82,14 @@ pub(crate) struct AgentServices {
     last_agent: AgentId,
     terminals: TerminalTable,
     done: Sender<CompletedJob>,
-    events: Sender<(TerminalId, AgentEvent)>,
+    events: Sender<(TerminalId, AgentProcessEvent)>,
 }
 
 impl AgentServices {
     pub(crate) fn new(
         spawn_context: SpawnContext,
         done: Sender<CompletedJob>,
-        events: Sender<(TerminalId, AgentEvent)>,
+        events: Sender<(TerminalId, AgentProcessEvent)>,
     ) -> AgentServices {
         let (queues, terminals) = (BTreeMap::new(), TerminalTable::default());
         let (running, last_agent) = (0, AgentId(0));
@@ -233,7 +232,11 @@ impl AgentServices {
         Some(build_response(agent, &request, result))
     }
 
-    pub(crate) fn on_terminal(&mut self, id: TerminalId, event: AgentEvent) -> Vec<ServedResponse> {
+    pub(crate) fn on_terminal(
+        &mut self,
+        id: TerminalId,
+        event: AgentProcessEvent,
+    ) -> Vec<ServedResponse> {
         self.terminals.on_event(id, event)
     }
 }

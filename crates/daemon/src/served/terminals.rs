@@ -3,7 +3,7 @@
 use super::ServedResponse;
 use crate::effects::SpawnContext;
 use jackfield_agents::{
-    AgentEvent, AgentExit, AgentHandle, LaunchCommand, StdoutFormat, StopUrgency,
+    AgentExit, AgentHandle, AgentProcessEvent, LaunchCommand, StdoutFormat, StopUrgency,
 };
 use jackfield_hub::{AgentId, SHELL, TERMINAL_PREFIX};
 use jackfield_protocol::{Fault, Frame, chain};
@@ -101,7 +101,7 @@ struct TerminalProcess {
 /// What terminals are started with.
 pub(super) struct TerminalSpawner<'a> {
     pub(super) spawn_context: &'a SpawnContext,
-    pub(super) events: &'a Sender<(TerminalId, AgentEvent)>,
+    pub(super) events: &'a Sender<(TerminalId, AgentProcessEvent)>,
 }
 
 #[derive(Default)]
@@ -237,19 +237,23 @@ impl TerminalTable {
         }
     }
 
-    pub(super) fn on_event(&mut self, id: TerminalId, event: AgentEvent) -> Vec<ServedResponse> {
+    pub(super) fn on_event(
+        &mut self,
+        id: TerminalId,
+        event: AgentProcessEvent,
+    ) -> Vec<ServedResponse> {
         let Some(terminal) = self.terminals.get_mut(&id) else { return Vec::new() };
         match event {
-            AgentEvent::Started { .. } => {
+            AgentProcessEvent::Started { .. } => {
                 let result = json!({ "terminalId": format_id(id) });
                 terminal.respond(terminal.created_by.as_deref(), &Ok(result)).into_iter().collect()
             }
-            AgentEvent::Output(bytes) => {
+            AgentProcessEvent::Output(bytes) => {
                 terminal.output.push(&bytes);
                 Vec::new()
             }
-            AgentEvent::Gone(exit) => terminal.on_gone(exit),
-            AgentEvent::Swept { survivors } => {
+            AgentProcessEvent::Gone(exit) => terminal.on_gone(exit),
+            AgentProcessEvent::Swept { survivors } => {
                 if !survivors.is_empty() {
                     tracing::error!(
                         terminal = id.0,
@@ -261,11 +265,11 @@ impl TerminalTable {
                 self.remove_if_ended(id);
                 Vec::new()
             }
-            AgentEvent::Frames(_)
-            | AgentEvent::Lines(_)
-            | AgentEvent::Noise(_)
-            | AgentEvent::Oversized(_)
-            | AgentEvent::Wrote { .. } => Vec::new(),
+            AgentProcessEvent::Frames(_)
+            | AgentProcessEvent::Lines(_)
+            | AgentProcessEvent::Noise(_)
+            | AgentProcessEvent::Oversized(_)
+            | AgentProcessEvent::Wrote { .. } => Vec::new(),
         }
     }
 

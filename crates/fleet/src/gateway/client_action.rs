@@ -1,8 +1,6 @@
 //! Actions of clients for the audit log: which client opened, changed, read or ended what.
 
-use super::{
-    Gateway, GatewayOutput, client::Client, handshake::Handshake, host_connection::fault_code,
-};
+use super::frame_fields::{fault_code, session_of};
 use jackfield_hub::{ConnId, SessionId};
 use jackfield_protocol::{Frame, acp::AuditRule};
 use serde_json::Value;
@@ -24,61 +22,66 @@ pub struct ClientAction {
     pub refused: Option<String>,
 }
 
-impl Gateway {
-    /// Audits the response to a request.
-    pub(super) fn audit_response(&mut self, conn: ConnId, request: &Frame, answer: &Frame) {
-        let method = request.method().expect("a request has a method");
-        if request.known_method().is_some_and(|it| it.row().audit == AuditRule::Skipped) {
-            return;
-        }
+/// The client of an action.
+#[derive(Debug)]
+pub(super) struct ClientIdentity {
+    pub(super) conn: ConnId,
+    pub(super) tenant: Option<String>,
+    pub(super) name: Option<String>,
+}
+
+impl ClientAction {
+    /// A request and its response.
+    pub(super) fn from_response(
+        identity: ClientIdentity,
+        request: &Frame,
+        answer: &Frame,
+    ) -> ClientAction {
+        let method = request.method().unwrap_or_default();
         // A new session has its id in the response.
-        let session = answer.session_id().or_else(|| request.session_id());
-        self.output_action(conn, &method, session.map(|it| SessionId::from(&*it)), None, answer);
+        let session = session_of(answer).or_else(|| session_of(request));
+        ClientAction::new(identity, &method, session, None, answer)
     }
 
-    /// Audits a client's answer to a request that went to all clients.
-    pub(super) fn audit_choice(
-        &mut self,
-        conn: ConnId,
+    /// A client's answer to a request that went to all clients.
+    pub(super) fn from_choice(
+        identity: ClientIdentity,
         method: &str,
         session: Option<SessionId>,
         answer: &Frame,
-    ) {
+    ) -> ClientAction {
         let chosen = answer.result().and_then(|it| serde_json::from_str::<Value>(it).ok());
         let chosen = chosen.and_then(|it| {
             let option = it.pointer("/outcome/optionId").or_else(|| it.pointer("/outcome/outcome"));
             option.or_else(|| it.get("action"))?.as_str().map(str::to_owned)
         });
-        self.output_action(conn, method, session, chosen, answer);
+        ClientAction::new(identity, method, session, chosen, answer)
     }
 
-    fn output_action(
-        &mut self,
-        conn: ConnId,
+    fn new(
+        identity: ClientIdentity,
         method: &str,
         session: Option<SessionId>,
         chosen: Option<String>,
         answer: &Frame,
-    ) {
-        let action = ClientAction {
-            conn,
-            tenant: self.tenant_name(conn).map(str::to_owned),
-            client: self.clients.get(&conn).and_then(client_name),
+    ) -> ClientAction {
+        ClientAction {
+            conn: identity.conn,
+            tenant: identity.tenant,
+            client: identity.name,
             method: method.to_owned(),
             session,
             answer: chosen,
             refused: answer
                 .error()
                 .map(|error| fault_code(answer).unwrap_or_else(|| error_number(error))),
-        };
-        self.outputs.push_back(GatewayOutput::ClientAction(action));
+        }
     }
 }
 
-fn client_name(client: &Client) -> Option<String> {
-    let initialize = client.handshake.frames[Handshake::INITIALIZE].as_ref()?;
-    let params: Value = serde_json::from_str(initialize.params()?).ok()?;
-    params.pointer("/clientInfo/name")?.as_str().map(str::to_owned)
+/// Whether a request and its response are audited.
+pub(super) fn is_audited(request: &Frame) -> bool {
+    request.known_method().is_none_or(|it| it.row().audit != AuditRule::Skipped)
 }
 
 /// The number of an error without a Jackfield code.

@@ -1,8 +1,5 @@
 //! Counters and gauges for metrics.
 
-use super::Gateway;
-use jackfield_protocol::Frame;
-
 /// Counters since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct GatewayCounters {
@@ -27,18 +24,6 @@ pub struct GatewayCounters {
     pub stray: u64,
 }
 
-impl GatewayCounters {
-    pub(super) fn count_received(&mut self, frame: &Frame) {
-        self.messages_in += 1;
-        self.bytes_in += frame.bytes().len() as u64;
-    }
-
-    pub(super) fn count_sent(&mut self, bytes: usize) {
-        self.messages_out += 1;
-        self.bytes_out += bytes as u64;
-    }
-}
-
 /// Current values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct GatewayGauges {
@@ -55,23 +40,4 @@ pub struct GatewayGauges {
     /// Bytes that are retained to be sent again, and bytes that were sent and are not yet written.
     pub retained_bytes: usize,
     pub unwritten_bytes: usize,
-}
-
-impl Gateway {
-    pub fn gauges(&self) -> GatewayGauges {
-        let clients = || self.clients.values();
-        let to_clients: usize = clients().map(|it| it.unwritten).sum();
-        let to_host_conns: usize = self.host_conns.values().map(|it| it.unwritten).sum();
-        GatewayGauges {
-            counters: self.counters,
-            clients: self.clients.len(),
-            host_conns: self.host_conns.len(),
-            hosts: self.hosts.len(),
-            sessions: clients().map(|it| it.sessions.len()).sum(),
-            pending: clients().map(|it| it.requests.len()).sum(),
-            searches: self.searches.len(),
-            retained_bytes: clients().map(|it| it.retained_bytes).sum(),
-            unwritten_bytes: to_clients + to_host_conns,
-        }
-    }
 }

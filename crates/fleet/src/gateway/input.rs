@@ -1,6 +1,9 @@
 //! Inputs of the gateway.
 
-use super::{Host, HostConnectionId, HostId};
+use super::{
+    config::{Host, HostId},
+    host_connection_id::HostConnectionId,
+};
 use jackfield_events::AgentName;
 use jackfield_events::SessionEvent;
 use jackfield_hub::{ConnId, SessionId, Time};

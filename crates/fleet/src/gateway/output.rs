@@ -1,6 +1,6 @@
 //! Outputs and log notes of the gateway.
 
-use super::{ClientAction, HostConnectionId, HostId};
+use super::{client_action::ClientAction, config::HostId, host_connection_id::HostConnectionId};
 use bytes::Bytes;
 use jackfield_events::TenantName;
 use jackfield_hub::{ConnId, SessionId};

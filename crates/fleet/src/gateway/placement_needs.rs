@@ -2,7 +2,7 @@
 //! directories. A directory of the same name on another host is a different directory, unless both
 //! hosts list it as shared.
 
-use super::{Host, HostId};
+use super::config::{Host, HostId};
 use jackfield_events::SessionSummary;
 use std::path::{Component, Path, PathBuf};
 

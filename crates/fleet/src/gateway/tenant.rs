@@ -2,39 +2,44 @@
 //! that tenant, and its host connections are bound to the same tenant. The hosts enforce everything
 //! else.
 
-use super::{Gateway, SessionPage};
-use jackfield_hub::{ConnId, Tenant, is_known_to, quota_fault};
+use super::input::SessionPage;
+use jackfield_events::TenantName;
+use jackfield_hub::{Tenant, is_known_to};
 use jackfield_protocol::{Fault, Frame, is_planted};
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
-impl Gateway {
-    /// Binds a client that has not sent anything else yet. If the binding is invalid the client is
-    /// closed, since it must not continue with the operator's rights.
-    pub(super) fn bind_tenant(&mut self, conn: ConnId, frame: &Frame) {
-        let client = self.clients.get_mut(&conn).expect("it sent a frame");
-        if client.tenant.is_some() || !client.host_conns.is_empty() {
-            return;
-        }
-        match Tenant::of_binding(frame) {
-            Some(tenant) => client.tenant = Some((Arc::new(tenant), frame.clone())),
-            None => self.close_client(conn),
-        }
+/// The tenant of one client. A client without a tenant is the operator.
+#[derive(Debug, Default)]
+pub(super) struct TenantBinding {
+    /// The tenant, and the frame that binds each host connection to it.
+    bound: Option<(Tenant, Frame)>,
+}
+
+impl TenantBinding {
+    /// The tenant that a frame names, if it is valid.
+    pub(super) fn parse(frame: &Frame) -> Option<TenantBinding> {
+        let tenant = Tenant::of_binding(frame)?;
+        Some(TenantBinding { bound: Some((tenant, frame.clone())) })
     }
 
-    pub(super) fn tenant_name(&self, conn: ConnId) -> Option<&str> {
-        self.tenant(conn).map(|it| &*it.name)
+    pub(super) fn tenant(&self) -> Option<&Tenant> {
+        self.bound.as_ref().map(|(tenant, _)| tenant)
     }
 
-    fn tenant(&self, conn: ConnId) -> Option<&Arc<Tenant>> {
-        self.clients.get(&conn)?.tenant.as_ref().map(|(tenant, _)| tenant)
+    pub(super) fn name(&self) -> Option<&TenantName> {
+        self.tenant().map(|it| &it.name)
+    }
+
+    pub(super) fn frame(&self) -> Option<&Frame> {
+        self.bound.as_ref().map(|(_, frame)| frame)
     }
 
     /// A session that the client may not see is reported as missing.
-    pub(super) fn check_session_visible(&self, conn: ConnId, frame: &Frame) -> Result<(), Fault> {
+    pub(super) fn check_session_visible(&self, frame: &Frame) -> Result<(), Fault> {
         match frame.session_id() {
             Some(session)
                 if !is_planted("gateway-relays-foreign-session")
-                    && !is_known_to(self.tenant_name(conn), &session) =>
+                    && !is_known_to(self.name().map(TenantName::as_str), &session) =>
             {
                 Err(Fault::SessionNotFound { session: session.into_owned() })
             }
@@ -43,32 +48,45 @@ impl Gateway {
     }
 
     /// Removes the sessions that the client may not see.
-    pub(super) fn visible_sessions(&self, conn: ConnId, mut page: SessionPage) -> SessionPage {
+    pub(super) fn visible_sessions(&self, mut page: SessionPage) -> SessionPage {
         page.sessions.retain(|it| {
             is_planted("gateway-lists-foreign-sessions")
-                || is_known_to(self.tenant_name(conn), &it.session)
+                || is_known_to(self.name().map(TenantName::as_str), &it.session)
         });
         page
     }
+}
 
-    /// The number of connected clients that this client may see.
-    pub(super) fn count_visible_clients(&self, conn: ConnId) -> usize {
-        let tenant = self.tenant_name(conn);
-        let is_visible = |it: &&ConnId| tenant.is_none() || self.tenant_name(**it) == tenant;
-        self.clients.keys().filter(is_visible).count()
+/// The number of connected clients, by tenant.
+#[derive(Debug, Default)]
+pub(super) struct ClientCounts {
+    all: usize,
+    by_tenant: BTreeMap<TenantName, usize>,
+}
+
+impl ClientCounts {
+    pub(super) fn add_client(&mut self) {
+        self.all += 1;
     }
 
-    /// Whether the tenant of a client may have one more awake session in the fleet, by the last
-    /// reports of the hosts and the sessions that these do not include yet.
-    pub(super) fn check_session_quota(&self, conn: ConnId) -> Result<(), Fault> {
-        let Some(tenant) = self.tenant(conn) else { return Ok(()) };
-        let Some(max) = tenant.sessions else { return Ok(()) };
-        let reported = self.hosts.values().filter_map(|it| it.tenants.get(&tenant.name));
-        let placed = self.placed.count_of_tenant(&tenant.name);
-        let awake = reported.sum::<usize>() + placed;
-        if awake < max {
-            return Ok(());
+    pub(super) fn bind_client(&mut self, tenant: &TenantName) {
+        *self.by_tenant.entry(tenant.clone()).or_default() += 1;
+    }
+
+    pub(super) fn remove_client(&mut self, tenant: Option<&TenantName>) {
+        self.all -= 1;
+        if let Some(tenant) = tenant
+            && let Some(count) = self.by_tenant.get_mut(tenant)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.by_tenant.remove(tenant);
+            }
         }
-        Err(quota_fault(&tenant.name, awake, max, "sessions that are awake"))
+    }
+
+    /// The number of clients that a client of this tenant may see.
+    pub(super) fn count_visible_to(&self, tenant: Option<&TenantName>) -> usize {
+        tenant.map_or(self.all, |it| self.by_tenant.get(it).copied().unwrap_or(0))
     }
 }

@@ -6,15 +6,13 @@ use crate::gateway::{ClientAction, GatewayInput, GatewayOutput, HostConnectionId
 use crate::{AuditEvent, AuditLog};
 use bytes::Bytes;
 use jackfield_hub::ConnId;
+use jackfield_protocol::HUB_FRAME_BYTES_MAX;
 use jackfield_transport::{ClientEvent, ClientHandle, ClientStream};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tokio::{net::UnixStream, sync::mpsc::Sender};
 
-/// The longest message of a host. Log pages and lists are longer than client messages.
-pub(crate) const HOST_FRAME_BYTES_MAX: usize = 64 << 20;
-
 /// Connections and lookups of the loop.
-pub(crate) struct Effects {
+pub(crate) struct GatewayEffects {
     conns: BTreeMap<ConnId, ClientHandle>,
     host_conns: BTreeMap<HostConnectionId, ClientHandle>,
     dirty_conns: BTreeSet<ConnId>,
@@ -27,13 +25,13 @@ pub(crate) struct Effects {
     pub(crate) stopped: bool,
 }
 
-impl Effects {
+impl GatewayEffects {
     pub(crate) fn new(
         host_conn_events: Sender<(HostConnectionId, ClientEvent)>,
         locator: SessionLocator,
         audit_log: AuditLog,
-    ) -> Effects {
-        Effects {
+    ) -> GatewayEffects {
+        GatewayEffects {
             conns: BTreeMap::new(),
             host_conns: BTreeMap::new(),
             dirty_conns: BTreeSet::new(),
@@ -133,7 +131,7 @@ impl Effects {
             ClientStream::from(local),
             host_conn,
             events,
-            HOST_FRAME_BYTES_MAX,
+            HUB_FRAME_BYTES_MAX,
         );
         self.host_conns.insert(host_conn, handle);
         self.locator.open_host_conn(host_conn, host, remote);

@@ -1,6 +1,6 @@
 //! The loop: receive inputs, run the gateway, carry out its outputs, flush.
 
-use super::{clock::MonotonicClock, effects::Effects, session_locator::SessionLocator};
+use super::{clock::MonotonicClock, effects::GatewayEffects, session_locator::SessionLocator};
 use crate::gateway::{Gateway, GatewayConfig, GatewayGauges, GatewayInput, Host, HostConnectionId};
 use crate::{AuditLog, FleetConnection, HostEntry};
 use jackfield_hub::ConnId;
@@ -41,12 +41,12 @@ pub struct GatewayProcess {
 struct GatewayLoop {
     gateway: Gateway,
     clock: MonotonicClock,
-    effects: Effects,
+    effects: GatewayEffects,
     client_events: Sender<(ConnId, ClientEvent)>,
     next_conn: u64,
 }
 
-enum LoopEvent {
+enum GatewayLoopEvent {
     Client(ConnId, ClientEvent),
     HostConnection(HostConnectionId, ClientEvent),
     LookupResult(GatewayInput),
@@ -57,7 +57,7 @@ enum LoopEvent {
     Tick,
 }
 
-struct LoopReceivers {
+struct GatewayLoopReceivers {
     clients: Receiver<(ConnId, ClientEvent)>,
     host_conns: Receiver<(HostConnectionId, ClientEvent)>,
     results: Receiver<GatewayInput>,
@@ -94,39 +94,49 @@ impl GatewayProcess {
         let mut it = GatewayLoop {
             gateway: Gateway::new(config, clock.now()),
             clock,
-            effects: Effects::new(host_conn_events, locator, audit_log),
+            effects: GatewayEffects::new(host_conn_events, locator, audit_log),
             client_events,
             next_conn: 0,
         };
-        let receivers =
-            LoopReceivers { clients, host_conns, results, accepted, hosts, gauges_requests, stop };
+        let receivers = GatewayLoopReceivers {
+            clients,
+            host_conns,
+            results,
+            accepted,
+            hosts,
+            gauges_requests,
+            stop,
+        };
         it.update_hosts(&receivers.hosts.borrow().clone());
         it.run(receivers).await;
     }
 }
 
 impl GatewayLoop {
-    async fn run(&mut self, mut receivers: LoopReceivers) {
+    async fn run(&mut self, mut receivers: GatewayLoopReceivers) {
         self.flush_all();
         while !self.effects.stopped {
             let timeout = self.gateway.poll_timeout().map(|it| self.clock.until(it));
             let event = tokio::select! {
                 biased;
-                Some((host_conn, event)) = receivers.host_conns.recv() => LoopEvent::HostConnection(host_conn, event),
-                Some((conn, event)) = receivers.clients.recv() => LoopEvent::Client(conn, event),
-                Some(input) = receivers.results.recv() => LoopEvent::LookupResult(input),
-                Some(stream) = receivers.accepted.recv() => LoopEvent::Accepted(stream),
-                Ok(()) = receivers.hosts.changed() => LoopEvent::Hosts,
-                Some(request) = receivers.gauges_requests.recv() => LoopEvent::Gauges(request),
-                Some(()) = receivers.stop.recv() => LoopEvent::Stop,
-                () = sleep_until_timeout(timeout) => LoopEvent::Tick,
+                Some((host_conn, event)) = receivers.host_conns.recv() => GatewayLoopEvent::HostConnection(host_conn, event),
+                Some((conn, event)) = receivers.clients.recv() => GatewayLoopEvent::Client(conn, event),
+                Some(input) = receivers.results.recv() => GatewayLoopEvent::LookupResult(input),
+                Some(stream) = receivers.accepted.recv() => GatewayLoopEvent::Accepted(stream),
+                Ok(()) = receivers.hosts.changed() => GatewayLoopEvent::Hosts,
+                Some(request) = receivers.gauges_requests.recv() => GatewayLoopEvent::Gauges(request),
+                Some(()) = receivers.stop.recv() => GatewayLoopEvent::Stop,
+                () = sleep_until_timeout(timeout) => GatewayLoopEvent::Tick,
             };
             self.handle_event(event, &receivers);
             for _ in 0..BATCH_MAX {
                 if let Ok((host_conn, event)) = receivers.host_conns.try_recv() {
-                    self.handle_event(LoopEvent::HostConnection(host_conn, event), &receivers);
+                    self.handle_event(
+                        GatewayLoopEvent::HostConnection(host_conn, event),
+                        &receivers,
+                    );
                 } else if let Ok((conn, event)) = receivers.clients.try_recv() {
-                    self.handle_event(LoopEvent::Client(conn, event), &receivers);
+                    self.handle_event(GatewayLoopEvent::Client(conn, event), &receivers);
                 } else {
                     break;
                 }
@@ -135,12 +145,14 @@ impl GatewayLoop {
         }
     }
 
-    fn handle_event(&mut self, event: LoopEvent, receivers: &LoopReceivers) {
+    fn handle_event(&mut self, event: GatewayLoopEvent, receivers: &GatewayLoopReceivers) {
         match event {
-            LoopEvent::Client(conn, event) => self.on_client(conn, event),
-            LoopEvent::HostConnection(host_conn, event) => self.on_host_conn(host_conn, event),
-            LoopEvent::LookupResult(input) => self.feed(input),
-            LoopEvent::Accepted(stream) => {
+            GatewayLoopEvent::Client(conn, event) => self.on_client(conn, event),
+            GatewayLoopEvent::HostConnection(host_conn, event) => {
+                self.on_host_conn(host_conn, event);
+            }
+            GatewayLoopEvent::LookupResult(input) => self.feed(input),
+            GatewayLoopEvent::Accepted(stream) => {
                 self.next_conn += 1;
                 let conn = ConnId(self.next_conn);
                 let events = self.client_events.clone();
@@ -149,13 +161,13 @@ impl GatewayLoop {
                 self.effects.add_conn(conn, handle);
                 self.feed(GatewayInput::ClientOpened { conn });
             }
-            LoopEvent::Hosts => self.update_hosts(&receivers.hosts.borrow().clone()),
-            LoopEvent::Gauges(request) => {
+            GatewayLoopEvent::Hosts => self.update_hosts(&receivers.hosts.borrow().clone()),
+            GatewayLoopEvent::Gauges(request) => {
                 // The requester may be gone.
                 let _ignored = request.send(self.gateway.gauges());
             }
-            LoopEvent::Stop => self.feed(GatewayInput::Stop),
-            LoopEvent::Tick => self.feed(GatewayInput::Tick),
+            GatewayLoopEvent::Stop => self.feed(GatewayInput::Stop),
+            GatewayLoopEvent::Tick => self.feed(GatewayInput::Tick),
         }
     }
 

@@ -257,7 +257,7 @@ fn read_events(
 /// The position of a client in the list. Summaries are ordered by the time they were written, so
 /// one that is written while the pages are read comes after `end`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct ListCursor {
+struct LocatorCursor {
     /// The end of the list when the first page was read.
     end: u64,
     next: NextPage,
@@ -271,18 +271,18 @@ enum NextPage {
     ChangedAfter(String),
 }
 
-impl ListCursor {
-    fn parse(text: &str) -> Option<ListCursor> {
+impl LocatorCursor {
+    fn parse(text: &str) -> Option<LocatorCursor> {
         let (end, next) = text.split_once('.')?;
         let next = match next.strip_prefix('.') {
             Some(name) => NextPage::ChangedAfter(name.to_owned()),
             None => NextPage::Before(next.parse().ok()?),
         };
-        Some(ListCursor { end: end.parse().ok()?, next })
+        Some(LocatorCursor { end: end.parse().ok()?, next })
     }
 }
 
-impl fmt::Display for ListCursor {
+impl fmt::Display for LocatorCursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.next {
             NextPage::Before(place) => write!(f, "{}.{place}", self.end),
@@ -300,14 +300,15 @@ fn read_page(
 ) -> Result<SessionPage, Fault> {
     let invalid_cursor =
         || Fault::InvalidParams { why: "`cursor` is not valid: leave it out to start over".into() };
-    let cursor = cursor.map(|it| ListCursor::parse(it).ok_or_else(invalid_cursor)).transpose()?;
+    let cursor =
+        cursor.map(|it| LocatorCursor::parse(it).ok_or_else(invalid_cursor)).transpose()?;
     let mut sessions = Vec::new();
     let (end, mut before) = match cursor {
-        Some(ListCursor { end, next: NextPage::ChangedAfter(name) }) => {
+        Some(LocatorCursor { end, next: NextPage::ChangedAfter(name) }) => {
             let next = add_changed(ownership, end, &name, filter, &mut sessions)?;
             return Ok(SessionPage { sessions, next });
         }
-        Some(ListCursor { end, next: NextPage::Before(place) }) => (Some(end), Some(place)),
+        Some(LocatorCursor { end, next: NextPage::Before(place) }) => (Some(end), Some(place)),
         None => (None, None),
     };
     let (is_first, mut end) = (end.is_none(), end);
@@ -320,7 +321,7 @@ fn read_page(
         before = page.before;
         let next = match before {
             Some(_) if sessions.len() < PAGE_LEN => continue,
-            Some(place) => Some(ListCursor { end, next: NextPage::Before(place) }.to_string()),
+            Some(place) => Some(LocatorCursor { end, next: NextPage::Before(place) }.to_string()),
             None if is_first => None,
             None => add_changed(ownership, end, "", filter, &mut sessions)?,
         };
@@ -342,7 +343,7 @@ fn add_changed(
     let mut listed = later.filter_map(|(name, summary)| filter.list_entry(name, &summary));
     sessions.extend(listed.by_ref().take(PAGE_LEN));
     let last = listed.next().and(sessions.last()).map(|it| it.session.to_string());
-    Ok(last.map(|name| ListCursor { end, next: NextPage::ChangedAfter(name) }.to_string()))
+    Ok(last.map(|name| LocatorCursor { end, next: NextPage::ChangedAfter(name) }.to_string()))
 }
 
 impl SessionFilter {

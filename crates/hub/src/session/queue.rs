@@ -10,7 +10,7 @@ use crate::{
 };
 use jackfield_events::{
     EventBody, PromptQueued, PromptWithdrawn, QueuedPrompt, RawJson, RequestKey, SESSION_CANCELLED,
-    first_prompt_line,
+    WITHDRAWN_BY_PREFIX, WITHDRAWN_BY_SENDER, first_prompt_line,
 };
 use jackfield_protocol::{Fault, Frame, is_planted, rfc3339};
 use serde_json::{Value, json};
@@ -168,8 +168,7 @@ impl Session {
         let is_it = |it: &Prompt| it.waiters.iter().any(waits);
         if let Some(at) = self.queue.iter().position(is_it) {
             let prompt = self.queue.remove(at).expect("found above");
-            let why = "its client withdrew it";
-            return self.withdraw_prompt(parts, &prompt, why, |it| {
+            return self.withdraw_prompt(parts, &prompt, WITHDRAWN_BY_SENDER, |it| {
                 Frame::error_for(it, &Fault::Cancelled)
             });
         }
@@ -229,7 +228,7 @@ impl Session {
         let Some(number) = number_in(frame) else {
             return Err(Fault::InvalidParams { why: "`prompt` must be a number".into() });
         };
-        let why = format!("withdrawn by {}", parts.clients.describe_client(conn));
+        let why = format!("{WITHDRAWN_BY_PREFIX}{}", parts.clients.describe_client(conn));
         if self.waiting(number).is_none() {
             return Err(not_waiting(&self.id, number));
         }

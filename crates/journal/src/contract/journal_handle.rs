@@ -3,8 +3,8 @@
 //! as the product does: servers of a busy machine may elect a leader at any time.
 
 use crate::{
-    AppendError, AppendRequest, Archiver, CellAddress, Journal, OpenError, PeerHosts, ReadError,
-    StoredEvent, StreamClaim, StreamInfo, UpkeepError,
+    AppendError, AppendRequest, CellAddress, Journal, OpenError, PeerHosts, ReadError, StoredEvent,
+    StreamArchiver, StreamClaim, StreamInfo, UpkeepError,
 };
 use jackfield_test_support::wait::wait_for;
 use std::{future::Future, path::Path, sync::Arc, time::Duration};
@@ -16,7 +16,7 @@ pub(super) struct JournalHandle {
     journal: Journal,
     is_on_nats: bool,
     /// Moves all events to the archive.
-    archiver: Option<Archiver>,
+    archiver: Option<StreamArchiver>,
 }
 
 impl Clone for JournalHandle {

@@ -81,7 +81,7 @@ impl NatsStore {
             .await
         {
             Ok(_) | Err(NatsError::Stale | NatsError::Busy) => Ok(()),
-            Err(trouble) => Err(trouble),
+            Err(error) => Err(error),
         }
     }
 }

@@ -29,7 +29,7 @@ const CONCURRENT_LOGS_MAX: usize = 8;
 /// Archives and expires the logs of a cell. It has no task of its own: the caller invokes it
 /// periodically.
 #[derive(Clone)]
-pub struct Archiver(Arc<NatsJournal>);
+pub struct StreamArchiver(Arc<NatsJournal>);
 
 /// The state of the other hosts.
 #[derive(Clone)]
@@ -155,9 +155,9 @@ impl ArchivingState {
     }
 }
 
-impl Archiver {
-    pub(crate) fn new(nats: Arc<NatsJournal>) -> Archiver {
-        Archiver(nats)
+impl StreamArchiver {
+    pub(crate) fn new(nats: Arc<NatsJournal>) -> StreamArchiver {
+        StreamArchiver(nats)
     }
 
     /// Opens the archive of the cell, once: `file:///DIR` or `s3://BUCKET/PREFIX`. From then on,
@@ -246,8 +246,9 @@ impl NatsStore {
             let subjects = self.jetstream.list_backlogged_subjects(&log, &all).await?;
             let names = subjects.iter().filter_map(|it| CellConfig::stream_from_log_subject(it));
             let names = names.map(Arc::from);
-            let ours: Vec<Arc<str>> = names.filter(|it| (peers.is_ours)(it)).collect();
-            let reports = stream::iter(ours).map(|it| self.archive_if_abandoned(it, after, peers));
+            let own_names: Vec<Arc<str>> = names.filter(|it| (peers.is_ours)(it)).collect();
+            let reports =
+                stream::iter(own_names).map(|it| self.archive_if_abandoned(it, after, peers));
             let reports = reports.buffer_unordered(CONCURRENT_LOGS_MAX);
             sum = reports.try_fold(sum, |sum, it| ready(Ok(sum.plus(it)))).await?;
         }

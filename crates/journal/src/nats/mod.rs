@@ -37,7 +37,7 @@ use crate::{
     journal::{StreamClaim, StreamInfo},
     record::{AppendRequest, StoredEvent},
 };
-pub use archiver::{ArchiveGauges, Archiver, ArchivingReport, PeerHosts};
+pub use archiver::{ArchiveGauges, ArchivingReport, PeerHosts, StreamArchiver};
 use async_nats::jetstream::stream::Config;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use jackfield_nats_access::{NatsServers, StartError};
@@ -180,8 +180,8 @@ impl NatsJournal {
 
     fn open_archive(&self, url: &str) -> Result<(), OpenError> {
         let store = self.store.clone();
-        let used = self.run_blocking(async move { store.has_used_archive().await });
-        let used = used.map_err(|error| {
+        let has_used = self.run_blocking(async move { store.has_used_archive().await });
+        let has_used = has_used.map_err(|error| {
             let is_temporary = matches!(error, NatsError::Unknown(_));
             let source: SharedError = Arc::new(error);
             if is_temporary {
@@ -191,7 +191,7 @@ impl NatsJournal {
             }
         })?;
         let missing_directory =
-            if used { MissingDirectory::Refuse } else { MissingDirectory::Create };
+            if has_used { MissingDirectory::Refuse } else { MissingDirectory::Create };
         let archive = Archive::open(url, &self.store.cell.name, missing_directory)?;
         self.store.archive.set(archive).map_err(|_| {
             let source: SharedError =

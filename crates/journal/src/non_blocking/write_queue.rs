@@ -20,12 +20,12 @@ pub(super) enum WriteGroup {
 
 #[derive(Default)]
 pub(super) struct WriteQueue {
-    state: Mutex<QueueState>,
+    state: Mutex<WriteQueueState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct QueueState {
+struct WriteQueueState {
     operations: VecDeque<WriteOperation>,
     waiting_bytes: usize,
     /// The writer thread took a group and has not committed it yet.
@@ -83,12 +83,12 @@ impl WriteQueue {
         self.lock().waiting_bytes
     }
 
-    fn lock(&self) -> MutexGuard<'_, QueueState> {
+    fn lock(&self) -> MutexGuard<'_, WriteQueueState> {
         self.state.lock().expect(POISONED)
     }
 }
 
-impl QueueState {
+impl WriteQueueState {
     /// A single deletion, or the appends before the next deletion, up to `bytes_max`.
     fn pop_group(&mut self, bytes_max: usize) -> Option<WriteGroup> {
         let mut appends = Vec::new();

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    Journal, RecordDamage, StorageFault,
+    Journal, JournalStorageFault, RecordDamage,
     sqlite::tests::{append_one, create_path, new_append, open, read_seqs, second_connection},
 };
 use std::{
@@ -30,7 +30,7 @@ fn append_is_not_acknowledged_while_a_journal_file_is_removed_or_replaced() {
                 fs::copy(&aside, &file).unwrap();
             }
             let failed = append_one(&journal, new_append("s", epoch, 2, &["b"])).unwrap_err();
-            assert_eq!(failed.storage_fault(), StorageFault::FileChanged);
+            assert_eq!(failed.storage_fault(), JournalStorageFault::FileChanged);
             let change = if is_replaced { "replaced" } else { "removed" };
             let AppendError::Unavailable { source, .. } = &failed else { panic!("{failed}") };
             let expected = format!("`{}` was {change} while it was in use", file.display());

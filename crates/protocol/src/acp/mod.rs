@@ -6,7 +6,12 @@ mod table;
 mod tests;
 
 pub use row::{
-    Audience, AuditRule, Direction, Durability, GatewayRoute, MethodKind, MethodRow, OperatorRule,
-    Scope, Stability, TenantRule,
+    Audience, AuditRule, Direction, Durability, GatewayRoute, MethodKind, MethodRow,
+    MethodStability, OperatorRule, Scope, TenantRule,
 };
 pub use table::Method;
+
+/// Whether a method belongs to our control protocol, also if this version does not know it.
+pub fn is_control_method(name: &str) -> bool {
+    name.starts_with("_jackfield/")
+}

@@ -3,7 +3,7 @@
 /// What one method means to hub and gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MethodRow {
-    pub stability: Stability,
+    pub stability: MethodStability,
     pub direction: Direction,
     pub kind: MethodKind,
     pub scope: Scope,
@@ -17,7 +17,7 @@ pub struct MethodRow {
 
 /// Which specification defines the method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stability {
+pub enum MethodStability {
     /// The released schema of ACP.
     Stable,
     /// The unstable schema of ACP.

@@ -4,8 +4,8 @@
 //! match over [`Method`] then asks what the method means there.
 
 use super::row::{
-    Audience, AuditRule, Direction, Durability, GatewayRoute, MethodKind, MethodRow, OperatorRule,
-    Scope, Stability, TenantRule,
+    Audience, AuditRule, Direction, Durability, GatewayRoute, MethodKind, MethodRow,
+    MethodStability, OperatorRule, Scope, TenantRule,
 };
 
 /// Turns the rows into the enum and its lookups.
@@ -39,7 +39,7 @@ macro_rules! methods {
             pub const fn row(self) -> MethodRow {
                 match self {
                     $(Method::$variant => MethodRow {
-                        stability: Stability::$stability,
+                        stability: MethodStability::$stability,
                         direction: Direction::$direction,
                         kind: MethodKind::$kind,
                         scope: Scope::$scope,

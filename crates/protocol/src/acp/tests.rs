@@ -1,6 +1,6 @@
 //! The table agrees with the schemas of ACP and with itself.
 
-use super::{Audience, Direction, Durability, Method, MethodKind, Stability};
+use super::{Audience, Direction, Durability, Method, MethodKind, MethodStability};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ fn schema(meta: &str) -> BTreeMap<String, BTreeSet<String>> {
 }
 
 /// The names of the methods that one of these specifications defines.
-fn names(wanted: &[Stability]) -> BTreeSet<String> {
+fn names(wanted: &[MethodStability]) -> BTreeSet<String> {
     let methods = Method::ALL.iter().filter(|it| wanted.contains(&it.row().stability));
     methods.map(|it| it.name().to_owned()).collect()
 }
@@ -30,10 +30,10 @@ fn names(wanted: &[Stability]) -> BTreeSet<String> {
 fn table_has_the_methods_of_the_schema_and_no_others() {
     let stable: BTreeSet<_> = schema(STABLE).into_keys().collect();
     let unstable: BTreeSet<_> = schema(UNSTABLE).into_keys().collect();
-    assert_eq!(names(&[Stability::Stable]), stable);
-    assert_eq!(names(&[Stability::Stable, Stability::Unstable]), unstable);
-    assert_eq!(names(&[Stability::Legacy]), BTreeSet::from(["session/set_model".to_owned()]));
-    let ours = names(&[Stability::Ours]);
+    assert_eq!(names(&[MethodStability::Stable]), stable);
+    assert_eq!(names(&[MethodStability::Stable, MethodStability::Unstable]), unstable);
+    assert_eq!(names(&[MethodStability::Legacy]), BTreeSet::from(["session/set_model".to_owned()]));
+    let ours = names(&[MethodStability::Ours]);
     assert!(ours.iter().all(|it| it.starts_with("_jackfield/")), "{ours:?}");
 }
 
@@ -69,7 +69,7 @@ fn audience_that_answers_receives_requests_only() {
 
 #[test]
 fn control_methods_are_not_journaled_as_messages() {
-    for method in Method::ALL.iter().filter(|it| it.row().stability == Stability::Ours) {
+    for method in Method::ALL.iter().filter(|it| it.row().stability == MethodStability::Ours) {
         assert_eq!(method.row().durability, Durability::Passing, "{method:?}");
     }
 }

@@ -4,14 +4,14 @@ mod envelope;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use envelope::{Fields, Shape};
+pub(crate) use envelope::{FrameShape, RoutingFields};
 
 use crate::{
-    acp::Method,
+    acp::{Method, is_control_method},
     fault::Fault,
-    malformed::Malformed,
+    malformed::MalformedFrame,
     quote::{quote, unquote},
-    scan::{Span, scan},
+    scan::{TextSpan, scan},
 };
 use bytes::Bytes;
 use std::{borrow::Cow, fmt, str};
@@ -23,7 +23,7 @@ use std::{borrow::Cow, fmt, str};
 #[derive(Clone)]
 pub struct Frame {
     pub(crate) text: Bytes,
-    pub(crate) fields: Fields,
+    pub(crate) fields: RoutingFields,
 }
 
 /// What a frame is.
@@ -36,24 +36,24 @@ pub enum Kind {
 
 impl Frame {
     /// Checks that `text` is one whole JSON-RPC message, in one pass.
-    pub fn parse(text: Bytes) -> Result<Frame, Malformed> {
+    pub fn parse(text: Bytes) -> Result<Frame, MalformedFrame> {
         let checked = str::from_utf8(&text)
-            .map_err(|error| Malformed::NotUtf8 { at: error.valid_up_to() })?;
+            .map_err(|error| MalformedFrame::NotUtf8 { at: error.valid_up_to() })?;
         let found = scan(checked)?;
-        let fields = Fields::new(checked, &found)?;
+        let fields = RoutingFields::new(checked, &found)?;
         let text = if found.has_line_breaks { on_one_line(&text) } else { text };
         Ok(Frame { text, fields })
     }
 
-    pub fn parse_str(text: &str) -> Result<Frame, Malformed> {
+    pub fn parse_str(text: &str) -> Result<Frame, MalformedFrame> {
         Frame::parse(Bytes::copy_from_slice(text.as_bytes()))
     }
 
     pub fn kind(&self) -> Kind {
         match self.fields.shape {
-            Shape::Request => Kind::Request,
-            Shape::Notification => Kind::Notification,
-            Shape::Result | Shape::Error => Kind::Response,
+            FrameShape::Request => Kind::Request,
+            FrameShape::Notification => Kind::Notification,
+            FrameShape::Result | FrameShape::Error => Kind::Response,
         }
     }
 
@@ -89,24 +89,24 @@ impl Frame {
 
     /// Whether the method belongs to our control protocol, also if this version does not know it.
     pub fn is_control(&self) -> bool {
-        self.method().is_some_and(|it| it.starts_with("_jackfield/"))
+        self.method().is_some_and(|it| is_control_method(&it))
     }
 
     /// The params of a request or notification, as JSON text.
     pub fn params(&self) -> Option<&str> {
-        matches!(self.fields.shape, Shape::Request | Shape::Notification)
+        matches!(self.fields.shape, FrameShape::Request | FrameShape::Notification)
             .then(|| self.json(self.fields.body))
             .flatten()
     }
 
     /// The result of a response, as JSON text.
     pub fn result(&self) -> Option<&str> {
-        (self.fields.shape == Shape::Result).then(|| self.json(self.fields.body)).flatten()
+        (self.fields.shape == FrameShape::Result).then(|| self.json(self.fields.body)).flatten()
     }
 
     /// The error of a response, as JSON text.
     pub fn error(&self) -> Option<&str> {
-        (self.fields.shape == Shape::Error).then(|| self.json(self.fields.body)).flatten()
+        (self.fields.shape == FrameShape::Error).then(|| self.json(self.fields.body)).flatten()
     }
 
     /// The session this frame is about: `params.sessionId`, or `result.sessionId` of a response,
@@ -170,12 +170,12 @@ impl Frame {
     }
 
     /// What the string at `span` says.
-    fn name(&self, span: Span) -> Option<Cow<'_, str>> {
+    fn name(&self, span: TextSpan) -> Option<Cow<'_, str>> {
         let json = self.json(span)?;
         if self.fields.has_escapes { unquote(json) } else { Some(json[1..json.len() - 1].into()) }
     }
 
-    pub(crate) fn json(&self, span: Span) -> Option<&str> {
+    pub(crate) fn json(&self, span: TextSpan) -> Option<&str> {
         let bytes = span.of(&self.text)?;
         Some(str::from_utf8(bytes).expect("a value starts and ends between two characters"))
     }

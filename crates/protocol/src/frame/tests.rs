@@ -1,7 +1,7 @@
 //! Frames beside an independent reading of the same text by `serde_json`.
 
-use super::{Fields, Frame, Kind};
-use crate::{fault::Fault, malformed::Malformed, strategy};
+use super::{Frame, Kind, RoutingFields};
+use crate::{fault::Fault, malformed::MalformedFrame, strategy};
 use bytes::Bytes;
 use proptest::prelude::*;
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
@@ -203,7 +203,7 @@ fn parse(text: &str) -> Frame {
     Frame::parse_str(text).unwrap()
 }
 
-fn refusal(text: &str) -> Malformed {
+fn refusal(text: &str) -> MalformedFrame {
     Frame::parse_str(text).unwrap_err()
 }
 
@@ -220,7 +220,7 @@ fn a_number_and_a_string_that_look_alike_are_different_ids() {
 fn an_id_that_is_no_number_string_or_null_is_refused() {
     for id in ["true", "{}", "[1]"] {
         let text = format!(r#"{{"id":{id},"method":"m"}}"#);
-        assert!(matches!(refusal(&text), Malformed::WrongType { key: "id", .. }), "{id}");
+        assert!(matches!(refusal(&text), MalformedFrame::WrongType { key: "id", .. }), "{id}");
     }
 }
 
@@ -246,11 +246,11 @@ fn what_is_no_kind_of_message_is_refused() {
         r#"{"method":"m","error":null}"#,
         r#"{"id":1,"result":1,"error":{"code":1}}"#,
     ] {
-        assert_eq!(refusal(text), Malformed::NoKind, "{text}");
+        assert_eq!(refusal(text), MalformedFrame::NoKind, "{text}");
     }
-    assert!(matches!(refusal(r#"{"method":7}"#), Malformed::WrongType { key: "method", .. }));
-    assert!(matches!(refusal(r#"{"method":"\ud800"}"#), Malformed::WrongType { .. }));
-    assert_eq!(refusal("[]"), Malformed::NotAnObject);
+    assert!(matches!(refusal(r#"{"method":7}"#), MalformedFrame::WrongType { key: "method", .. }));
+    assert!(matches!(refusal(r#"{"method":"\ud800"}"#), MalformedFrame::WrongType { .. }));
+    assert_eq!(refusal("[]"), MalformedFrame::NotAnObject);
 }
 
 #[test]
@@ -275,7 +275,7 @@ fn a_routing_key_that_stands_twice_is_refused() {
         ),
         (r#"{"id":1,"result":{"sessionId":"a","sessionId":"a"}}"#, "result.sessionId"),
     ] {
-        assert_eq!(refusal(text), Malformed::Twice { key }, "{text}");
+        assert_eq!(refusal(text), MalformedFrame::Twice { key }, "{text}");
     }
     // Elsewhere the same words mean nothing to us.
     parse(
@@ -306,9 +306,9 @@ fn line_breaks_between_tokens_become_spaces_and_nothing_else_changes() {
 fn what_is_no_utf8_is_refused_with_its_place() {
     let bytes = Bytes::from_static(b"{\"method\":\"\xff\"}");
     let refusal = Frame::parse(bytes).unwrap_err();
-    assert_eq!(refusal, Malformed::NotUtf8 { at: 11 });
+    assert_eq!(refusal, MalformedFrame::NotUtf8 { at: 11 });
     assert_eq!(Fault::from(refusal), Fault::Parse);
-    assert_eq!(Fault::from(Malformed::NotAnObject).code(), -32600);
+    assert_eq!(Fault::from(MalformedFrame::NotAnObject).code(), -32600);
 }
 
 #[test]
@@ -331,7 +331,7 @@ fn our_own_frames_say_what_they_were_given() {
 #[test]
 fn a_frame_is_small_and_equal_to_its_text() {
     assert!(size_of::<Frame>() <= 112);
-    assert!(size_of::<Fields>() <= 80);
+    assert!(size_of::<RoutingFields>() <= 80);
     let (one, other) = (parse(r#"{"method":"m"}"#), parse(r#"{"method":"m"}"#));
     assert_eq!(one, other);
     assert_eq!(format!("{one:?}"), r#"Frame("{\"method\":\"m\"}")"#);
@@ -345,5 +345,5 @@ fn id_that_would_be_expensive_to_keep_is_refused() {
     };
     assert!(frame(1022).is_ok());
     let expected = "at most 1024 bytes long";
-    assert_eq!(frame(1023).unwrap_err(), Malformed::WrongType { key: "id", expected });
+    assert_eq!(frame(1023).unwrap_err(), MalformedFrame::WrongType { key: "id", expected });
 }

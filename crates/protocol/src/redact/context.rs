@@ -1,25 +1,25 @@
 //! What earlier words of a text say about the next ones, beyond the word directly before: the command
 //! that a line runs, the entry of a `.netrc`, and a pair of `name` and `value`.
 
-use super::{lead::Lead, names::Kind, value::is_placeholder};
+use super::{lead::PrecedingWord, names::NameKind, value::is_placeholder};
 use std::ops::Range;
 
 /// A `value` belongs to a `name` at most so many words before it.
 const PAIR_WORDS_MAX: u8 = 8;
 
 #[derive(Debug, Default)]
-pub(super) struct Context {
-    command: Option<Command>,
-    netrc: Netrc,
+pub(super) struct LineContext {
+    command: Option<PasswordProgram>,
+    netrc: NetrcField,
     /// A `name` whose value is a secret, and how many words may come before the value.
-    pair: Option<(Kind, u8)>,
+    pair: Option<(NameKind, u8)>,
     /// The line goes on behind its end.
     continues: bool,
 }
 
 /// A program that takes a password in its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Command {
+enum PasswordProgram {
     /// `-u user:password`
     Curl,
     /// `-a user:password`
@@ -42,9 +42,9 @@ enum Command {
     RegistryLogin,
 }
 
-/// Which part of an entry comes next.
+/// The next field of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Netrc {
+enum NetrcField {
     #[default]
     Outside,
     Host,
@@ -56,16 +56,16 @@ enum Netrc {
     Password,
 }
 
-impl Context {
+impl LineContext {
     /// Takes the next word in; returns what it says about the word behind it.
-    pub(super) fn read(&mut self, word: &str) -> Lead {
+    pub(super) fn read(&mut self, word: &str) -> PrecedingWord {
         self.continues = word == "\\";
         self.pair = self.pair.take().filter(|it| 0 < it.1).map(|it| (it.0, it.1 - 1));
         let bare = word.trim_matches(is_wrapping);
-        if self.netrc != Netrc::Outside || matches!(bare, "machine" | "default") {
+        if self.netrc != NetrcField::Outside || matches!(bare, "machine" | "default") {
             self.netrc = self.netrc.next(bare);
-            if self.netrc == Netrc::Password {
-                return Lead::Whole;
+            if self.netrc == NetrcField::Password {
+                return PrecedingWord::Whole;
             }
         }
         if let Some(command) = self.command
@@ -73,12 +73,12 @@ impl Context {
         {
             return lead;
         }
-        if self.command == Some(Command::Sshpass) && !bare.starts_with('-') {
+        if self.command == Some(PasswordProgram::Sshpass) && !bare.starts_with('-') {
             // The program that it runs has flags of its own.
             self.command = None;
         }
-        self.command = Command::named(name_at_end(bare), self.command).or(self.command);
-        Lead::Nothing
+        self.command = PasswordProgram::named(name_at_end(bare), self.command).or(self.command);
+        PrecedingWord::Nothing
     }
 
     pub(super) fn end_line(&mut self) {
@@ -90,9 +90,9 @@ impl Context {
     /// A password that stands in one word with its flag.
     pub(super) fn attached(&self, word: &str) -> Option<Range<usize>> {
         let flags: &[&str] = match self.command? {
-            Command::Curl => &["--user=", "--proxy-user=", "-u", "-U"],
-            Command::Httpie => &["--auth=", "-a"],
-            Command::Sshpass | Command::Mysql => &["-p"],
+            PasswordProgram::Curl => &["--user=", "--proxy-user=", "-u", "-U"],
+            PasswordProgram::Httpie => &["--auth=", "-a"],
+            PasswordProgram::Sshpass | PasswordProgram::Mysql => &["-p"],
             _ => return None,
         };
         let start = word.len() - word.trim_start_matches(is_wrapping).len();
@@ -100,72 +100,76 @@ impl Context {
         let from = start + flag.len();
         let value = word[from..].trim_end_matches(is_wrapping);
         let skipped = match self.command? {
-            Command::Curl | Command::Httpie => value.find(':')? + 1,
+            PasswordProgram::Curl | PasswordProgram::Httpie => value.find(':')? + 1,
             _ => 0,
         };
         let fits = skipped < value.len() && !is_placeholder(&value[skipped..]);
         fits.then(|| from + skipped..from + value.len())
     }
 
-    pub(super) fn set_pair(&mut self, kind: Option<Kind>) {
+    pub(super) fn set_pair(&mut self, kind: Option<NameKind>) {
         self.pair = kind.map(|it| (it, PAIR_WORDS_MAX));
     }
 
     /// What the value of the pair that was begun is.
-    pub(super) fn pair(&self) -> Option<Kind> {
+    pub(super) fn pair(&self) -> Option<NameKind> {
         self.pair.map(|it| it.0)
     }
 }
 
-impl Command {
-    fn named(name: &str, before: Option<Command>) -> Option<Command> {
+impl PasswordProgram {
+    fn named(name: &str, before: Option<PasswordProgram>) -> Option<PasswordProgram> {
         Some(match name {
-            "curl" => Command::Curl,
-            "http" | "https" | "xh" => Command::Httpie,
-            "sshpass" => Command::Sshpass,
+            "curl" => PasswordProgram::Curl,
+            "http" | "https" | "xh" => PasswordProgram::Httpie,
+            "sshpass" => PasswordProgram::Sshpass,
             "mysql" | "mysqldump" | "mysqladmin" | "mysqlimport" | "mariadb" | "mariadb-dump" => {
-                Command::Mysql
+                PasswordProgram::Mysql
             }
-            "redis-cli" => Command::Redis,
-            "ldapsearch" | "ldapadd" | "ldapmodify" | "ldapdelete" | "ldapwhoami" => Command::Ldap,
-            "zip" | "unzip" => Command::Zip,
-            "openssl" => Command::Openssl,
+            "redis-cli" => PasswordProgram::Redis,
+            "ldapsearch" | "ldapadd" | "ldapmodify" | "ldapdelete" | "ldapwhoami" => {
+                PasswordProgram::Ldap
+            }
+            "zip" | "unzip" => PasswordProgram::Zip,
+            "openssl" => PasswordProgram::Openssl,
             "docker" | "podman" | "nerdctl" | "skopeo" | "buildah" | "oras" | "helm" | "crane" => {
-                Command::Registry
+                PasswordProgram::Registry
             }
-            "login" if before == Some(Command::Registry) => Command::RegistryLogin,
+            "login" if before == Some(PasswordProgram::Registry) => PasswordProgram::RegistryLogin,
             _ => return None,
         })
     }
 
-    fn lead_of(self, flag: &str) -> Option<Lead> {
+    fn lead_of(self, flag: &str) -> Option<PrecedingWord> {
         match (self, flag) {
-            (Command::Curl, "-u" | "-U" | "--user" | "--proxy-user")
-            | (Command::Httpie, "-a" | "--auth")
-            | (Command::Openssl, "-pass" | "-passin" | "-passout") => Some(Lead::BehindColon),
-            (Command::Sshpass | Command::RegistryLogin, "-p")
-            | (Command::Redis, "-a" | "--pass")
-            | (Command::Ldap, "-w")
-            | (Command::Zip, "-P") => Some(Lead::Whole),
+            (PasswordProgram::Curl, "-u" | "-U" | "--user" | "--proxy-user")
+            | (PasswordProgram::Httpie, "-a" | "--auth")
+            | (PasswordProgram::Openssl, "-pass" | "-passin" | "-passout") => {
+                Some(PrecedingWord::BehindColon)
+            }
+            (PasswordProgram::Sshpass | PasswordProgram::RegistryLogin, "-p")
+            | (PasswordProgram::Redis, "-a" | "--pass")
+            | (PasswordProgram::Ldap, "-w")
+            | (PasswordProgram::Zip, "-P") => Some(PrecedingWord::Whole),
             _ => None,
         }
     }
 }
 
-impl Netrc {
-    fn next(self, word: &str) -> Netrc {
+impl NetrcField {
+    fn next(self, word: &str) -> NetrcField {
         match (self, word) {
-            (Netrc::Outside | Netrc::Keyword { .. }, "machine") => Netrc::Host,
-            (Netrc::Outside | Netrc::Keyword { .. }, "default") => {
-                Netrc::Keyword { complete: false }
+            (NetrcField::Outside | NetrcField::Keyword { .. }, "machine") => NetrcField::Host,
+            (NetrcField::Outside | NetrcField::Keyword { .. }, "default") => {
+                NetrcField::Keyword { complete: false }
             }
-            (Netrc::Host, _) if word == "localhost" || word.contains('.') => {
-                Netrc::Keyword { complete: true }
+            (NetrcField::Host, _) if word == "localhost" || word.contains('.') => {
+                NetrcField::Keyword { complete: true }
             }
-            (Netrc::Keyword { .. }, "login" | "account") => Netrc::User,
-            (Netrc::Keyword { complete: true }, "password" | "passwd") => Netrc::Password,
-            (Netrc::User | Netrc::Password, _) => Netrc::Keyword { complete: true },
-            _ => Netrc::Outside,
+            (NetrcField::Keyword { .. }, "login" | "account") => NetrcField::User,
+            (NetrcField::Keyword { complete: true }, "password" | "passwd") => NetrcField::Password,
+            (NetrcField::User | NetrcField::Password, _) => NetrcField::Keyword { complete: true },
+            _ => NetrcField::Outside,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The corpus: texts with secrets of which nothing may survive, and texts without any that must stay
 //! as they are. The secrets are made up when the test runs, so that no file has one.
 
-use super::{Pieces, text};
+use super::{PieceRedactor, text};
 
 const SECRETS: &str = include_str!("corpus/secrets.txt");
 const HARMLESS: &str = include_str!("corpus/harmless.txt");
@@ -88,7 +88,7 @@ fn harmless() -> Vec<(usize, String)> {
 /// The text in two pieces with a pause between them, joined again.
 fn cut_in_two(whole: &str, at: usize) -> String {
     let (first, second) = whole.split_at(whole.floor_char_boundary(at));
-    let mut pieces = Pieces::default();
+    let mut pieces = PieceRedactor::default();
     let mut shown = pieces.push(first);
     shown.extend(pieces.pause());
     shown.extend(pieces.push(second));

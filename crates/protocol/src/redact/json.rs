@@ -2,10 +2,10 @@
 
 use super::{
     HIDDEN,
-    context::Context,
+    context::LineContext,
     is_secret_name,
-    lead::Lead,
-    names::{self, Kind},
+    lead::PrecedingWord,
+    names::{self, NameKind},
     text,
     value::accepts_quoted,
 };
@@ -39,7 +39,7 @@ fn object(members: &mut Map<String, Value>) {
 
 /// Whether the value is a user and a password in base64, behind a key that says so.
 fn is_encoded(key: &str, value: &Value) -> bool {
-    let kind = names::kind(key).filter(|it| *it == Kind::Encoded);
+    let kind = names::kind(key).filter(|it| *it == NameKind::Encoded);
     kind.is_some_and(|kind| value.as_str().is_some_and(|it| accepts_quoted(it, kind)))
 }
 
@@ -76,15 +76,15 @@ fn hide_in(it: &mut String) {
 /// A command line: also an argument behind a telling flag, and the password of `curl -u`.
 pub fn argv(args: &[String]) -> Vec<String> {
     let mut flagged = false;
-    let mut context = Context::default();
-    let mut before = Lead::Nothing;
+    let mut context = LineContext::default();
+    let mut before = PrecedingWord::Nothing;
     let shown = |arg: &String| {
         let hide = std::mem::take(&mut flagged) && !arg.starts_with('-');
         flagged = arg.starts_with("--") && is_secret_name(arg);
         let attached = context.attached(arg);
         let hidden = match std::mem::replace(&mut before, context.read(arg)) {
-            Lead::Whole => Some(0..arg.len()),
-            Lead::BehindColon => arg.find(':').map(|it| it + 1..arg.len()),
+            PrecedingWord::Whole => Some(0..arg.len()),
+            PrecedingWord::BehindColon => arg.find(':').map(|it| it + 1..arg.len()),
             _ => attached,
         };
         match hidden {

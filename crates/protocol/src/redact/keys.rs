@@ -1,7 +1,7 @@
 //! Secrets that are known by how they look: keys of services, JSON web tokens, and the few kinds of
 //! tokens that have no prefix.
 
-use super::shapes::{Body, Need, Shape, shapes_of};
+use super::shapes::{KeyAlphabet, KeyRequirement, KeyShape, shapes_of};
 use std::ops::Range;
 
 pub(super) use super::shapes::is_key_char;
@@ -45,10 +45,10 @@ impl KeySearch {
         if at < self.no_jwt_until {
             return None;
         }
-        let first = Body::Word.run(rest);
-        let second = rest[first..].strip_prefix('.').map_or(0, |it| Body::Word.run(it));
+        let first = KeyAlphabet::Token.run(rest);
+        let second = rest[first..].strip_prefix('.').map_or(0, |it| KeyAlphabet::Token.run(it));
         if JWT_PART_MIN <= first && JWT_PART_MIN <= second {
-            return Some(at..at + Body::Dotted.run(rest));
+            return Some(at..at + KeyAlphabet::Dotted.run(rest));
         }
         if second < JWT_PART_MIN {
             self.no_jwt_until = at + first;
@@ -57,7 +57,7 @@ impl KeySearch {
     }
 }
 
-impl Shape {
+impl KeyShape {
     /// The part of `rest` behind the prefix that is to be hidden.
     fn find(&self, rest: &str) -> Option<Range<usize>> {
         let body = rest.strip_prefix(self.prefix)?;
@@ -68,10 +68,10 @@ impl Shape {
         let body = &body[..length];
         let has = |test: fn(&char) -> bool| body.chars().any(|c| test(&c));
         let fits = match self.need {
-            Need::Nothing => true,
-            Need::DigitIfShort => PLAIN_MIN <= length || has(char::is_ascii_digit),
-            Need::Digit => has(char::is_ascii_digit),
-            Need::MixedAndExact => {
+            KeyRequirement::Nothing => true,
+            KeyRequirement::DigitIfShort => PLAIN_MIN <= length || has(char::is_ascii_digit),
+            KeyRequirement::Digit => has(char::is_ascii_digit),
+            KeyRequirement::MixedAndExact => {
                 length == self.bytes_min
                     && has(char::is_ascii_digit)
                     && has(char::is_ascii_uppercase)
@@ -103,7 +103,7 @@ fn discord_bot(rest: &str) -> Option<Range<usize>> {
     let id = bounded(rest, 30);
     let behind = rest.get(id..)?.strip_prefix('.')?;
     let time = bounded(behind, 6);
-    let signature = Body::Word.run(behind.get(time..)?.strip_prefix('.')?);
+    let signature = KeyAlphabet::Token.run(behind.get(time..)?.strip_prefix('.')?);
     let fits = (18..=30).contains(&id) && time == 6 && 27 <= signature;
     fits.then(|| 0..id + time + signature + 2)
 }
@@ -112,21 +112,21 @@ fn discord_bot(rest: &str) -> Option<Range<usize>> {
 fn telegram_bot(rest: &str) -> Option<Range<usize>> {
     let id = rest.bytes().take(11).take_while(u8::is_ascii_digit).count();
     let token = rest.get(id..)?.strip_prefix(":AA")?;
-    let length = Body::Word.run(token);
+    let length = KeyAlphabet::Token.run(token);
     ((8..=10).contains(&id) && 30 <= length).then(|| id + 1..id + 3 + length)
 }
 
 /// `pat`, 14 characters, a dot, 64 hex digits.
 fn airtable(rest: &str) -> Option<Range<usize>> {
     let id = rest.bytes().skip(3).take(15).take_while(u8::is_ascii_alphanumeric).count();
-    let secret = Body::Hex.run(rest.get(3 + id..)?.strip_prefix('.')?);
+    let secret = KeyAlphabet::Hex.run(rest.get(3 + id..)?.strip_prefix('.')?);
     (id == 14 && 60 <= secret).then(|| 3..3 + id + 1 + secret)
 }
 
 /// `re_`, 8 characters, an underscore, 20 or more.
 fn resend(rest: &str) -> Option<Range<usize>> {
     let id = rest.bytes().skip(3).take(9).take_while(u8::is_ascii_alphanumeric).count();
-    let secret = Body::Plain.run(rest.get(3 + id..)?.strip_prefix('_')?);
+    let secret = KeyAlphabet::Plain.run(rest.get(3 + id..)?.strip_prefix('_')?);
     (id == 8 && 20 <= secret).then(|| 3..3 + id + 1 + secret)
 }
 
@@ -166,5 +166,5 @@ pub(super) fn may_become_key(word: &str) -> bool {
 
 /// How far a key that reaches to the end of what was looked at may go on.
 pub(super) fn run(text: &str) -> usize {
-    Body::Dotted.run(text)
+    KeyAlphabet::Dotted.run(text)
 }

@@ -1,9 +1,9 @@
-//! What a word says about the next one.
+//! What a word means for the next one.
 
 use super::{
     context::is_wrapping,
-    names::{self, Kind},
-    scanner::{BLOCK_BYTES_MAX, BLOCK_END, Mode, Scanner, is_quote},
+    names::{self, NameKind},
+    scanner::{BLOCK_BYTES_MAX, BLOCK_END, ScanMode, SecretScanner, is_quote},
     search::{NAME_SEARCHED_MAX, after_sign},
     value::{is_credential, is_encoded_login, is_placeholder},
 };
@@ -16,15 +16,15 @@ const BLOCK_WORDS_MAX: u8 = 5;
 /// One of these makes a block a private one; the last is in keys of `OpenVPN`.
 const BLOCK_PRIVATE: [&str; 3] = ["PRIVATE", "SECRET", "Static"];
 
-/// What the word before makes of the next one.
+/// What the preceding word means for the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Lead {
+pub(super) enum PrecedingWord {
     #[default]
     Nothing,
     /// It ended with a telling name; a sign may follow.
-    Name(Kind),
+    Name(NameKind),
     /// It ended with a telling name and a sign.
-    Value(Kind),
+    Value(NameKind),
     Bearer,
     Basic,
     /// So many words since a block began, and whether one said that it is private.
@@ -37,34 +37,34 @@ pub(super) enum Lead {
     PairName,
 }
 
-impl Scanner {
+impl SecretScanner {
     /// What the word before has led up to; returns where the search goes on.
     pub(super) fn follow(
         &mut self,
-        lead: Lead,
+        lead: PrecedingWord,
         word: &str,
         hidden: &mut Vec<Range<usize>>,
     ) -> usize {
         match lead {
-            Lead::Nothing => 0,
-            Lead::Value(kind) => self.assign(word, 0, kind, true, hidden).unwrap_or(0),
-            Lead::Name(kind) => match after_sign(word) {
+            PrecedingWord::Nothing => 0,
+            PrecedingWord::Value(kind) => self.assign(word, 0, kind, true, hidden).unwrap_or(0),
+            PrecedingWord::Name(kind) => match after_sign(word) {
                 Some(at) if at == word.len() => {
-                    self.lead = Lead::Value(kind);
+                    self.lead = PrecedingWord::Value(kind);
                     at
                 }
                 Some(at) => self.assign(word, at, kind, true, hidden).unwrap_or(at),
                 None => 0,
             },
-            Lead::Bearer => hide_if(word, is_credential, hidden),
-            Lead::Basic => hide_if(word, is_encoded_login, hidden),
-            Lead::Begin(words, private) => self.begin_block(words, private, word, hidden),
-            Lead::Whole => self.hide_argument(word, 0, hidden),
-            Lead::BehindColon => {
+            PrecedingWord::Bearer => hide_if(word, is_credential, hidden),
+            PrecedingWord::Basic => hide_if(word, is_encoded_login, hidden),
+            PrecedingWord::Begin(count, private) => self.begin_block(count, private, word, hidden),
+            PrecedingWord::Whole => self.hide_argument(word, 0, hidden),
+            PrecedingWord::BehindColon => {
                 let at = word.find(':').map_or(word.len(), |it| it + 1);
                 if at < word.len() { self.hide_argument(word, at, hidden) } else { 0 }
             }
-            Lead::PairName => {
+            PrecedingWord::PairName => {
                 self.context.set_pair(names::kind(word.trim_matches(is_wrapping)));
                 0
             }
@@ -73,23 +73,23 @@ impl Scanner {
 
     fn begin_block(
         &mut self,
-        words: u8,
+        count: u8,
         private: bool,
         word: &str,
         hidden: &mut Vec<Range<usize>>,
     ) -> usize {
         let begun = word.find(BLOCK_BEGUN).filter(|_| private);
         let Some(at) = begun.map(|it| it + BLOCK_BEGUN.len()) else {
-            if words < BLOCK_WORDS_MAX && !word.contains(BLOCK_BEGUN) {
+            if count < BLOCK_WORDS_MAX && !word.contains(BLOCK_BEGUN) {
                 let private = private || BLOCK_PRIVATE.contains(&word);
-                self.lead = Lead::Begin(words + 1, private);
+                self.lead = PrecedingWord::Begin(count + 1, private);
             }
             return 0;
         };
         let end = word[at..].find(BLOCK_END);
         hidden.push(at..end.map_or(word.len(), |it| at + it));
         if end.is_none() {
-            self.mode = Mode::Block { bytes_left: BLOCK_BYTES_MAX, end: BLOCK_END };
+            self.mode = ScanMode::Block { bytes_left: BLOCK_BYTES_MAX, end: BLOCK_END };
         }
         end.map_or(word.len(), |it| at + it + BLOCK_END.len())
     }
@@ -109,7 +109,7 @@ impl Scanner {
             return 0;
         }
         if let (Some(quote), None) = (quote, end) {
-            self.mode = Mode::Quoted(quote);
+            self.mode = ScanMode::Quoted(quote);
         }
         hidden.push(range.clone());
         range.end
@@ -136,23 +136,25 @@ fn hide_if(word: &str, test: fn(&str) -> bool, hidden: &mut Vec<Range<usize>>) -
 }
 
 /// What a word can be the beginning of; `pair` is the kind of the next `value`.
-pub(super) fn lead_of(word: &str, pair: Option<Kind>) -> Lead {
+pub(super) fn lead_of(word: &str, pair: Option<NameKind>) -> PrecedingWord {
     if word.ends_with(BLOCK_BEGIN) {
-        return Lead::Begin(0, false);
+        return PrecedingWord::Begin(0, false);
     }
     let name = word.trim_end_matches(['=', ':']);
     let sign = &word[name.len()..];
     let searched = name.floor_char_boundary(name.len().saturating_sub(NAME_SEARCHED_MAX));
     let named = names::name_before(&name[searched..]);
     match (names::kind(named), sign) {
-        (Some(kind), "=" | ":" | ":=") => Lead::Value(kind),
+        (Some(kind), "=" | ":" | ":=") => PrecedingWord::Value(kind),
         // A flag: its value is the next argument.
-        (Some(kind), "") if named.starts_with("--") => Lead::Value(kind),
-        (Some(kind), "") => Lead::Name(kind),
-        (None, ":") if matches!(named, "name" | "key") => Lead::PairName,
-        (None, ":") if named == "value" => pair.map_or(Lead::Nothing, Lead::Value),
-        _ if named.eq_ignore_ascii_case("bearer") => Lead::Bearer,
-        _ if named.eq_ignore_ascii_case("basic") => Lead::Basic,
-        _ => Lead::Nothing,
+        (Some(kind), "") if named.starts_with("--") => PrecedingWord::Value(kind),
+        (Some(kind), "") => PrecedingWord::Name(kind),
+        (None, ":") if matches!(named, "name" | "key") => PrecedingWord::PairName,
+        (None, ":") if named == "value" => {
+            pair.map_or(PrecedingWord::Nothing, PrecedingWord::Value)
+        }
+        _ if named.eq_ignore_ascii_case("bearer") => PrecedingWord::Bearer,
+        _ if named.eq_ignore_ascii_case("basic") => PrecedingWord::Basic,
+        _ => PrecedingWord::Nothing,
     }
 }

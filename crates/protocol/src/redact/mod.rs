@@ -1,9 +1,9 @@
 //! Taking secrets out of text that is kept or shown: lists, logs, exports, reports. What agents and
 //! clients say to each other is never touched.
 //!
-//! [`text`] does it for a whole text, [`Pieces`] for one that comes in pieces, [`json`] for a value.
+//! [`text`] does it for a whole text, [`PieceRedactor`] for one that comes in pieces, [`json`] for a value.
 //! A secret is known by its shape (`shapes`, `keys`), by the name it is given (`names`), by the command
-//! or the file that it stands in (`context`), or because an agent was started with it ([`Redactor`]).
+//! or the file that it stands in (`context`), or because an agent was started with it ([`SecretRedactor`]).
 //!
 //! The scanner reads a text once and keeps one word of it, at most 16 KiB. `corpus` lists what is
 //! recognized and what must stay as it is.
@@ -23,7 +23,7 @@ mod value;
 
 pub use json::{argv, json};
 pub use names::{is_secret_name, is_secret_variable};
-pub use pieces::Pieces;
+pub use pieces::PieceRedactor;
 
 use std::borrow::Cow;
 
@@ -35,7 +35,7 @@ const VALUE_BYTES_MIN: usize = 6;
 
 /// The same text without secrets.
 pub fn text(text: &str) -> Cow<'_, str> {
-    let mut scanner = scanner::Scanner::default();
+    let mut scanner = scanner::SecretScanner::default();
     let mut runs = Vec::new();
     text.chars().for_each(|c| scanner.feed(c, &mut runs));
     scanner.finish(&mut runs);
@@ -55,15 +55,15 @@ pub fn text(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Knows the secrets that one agent was given, besides all that look like one.
+/// Redacts the secrets that one agent was given, and texts that look like a secret.
 #[derive(Clone, Default)]
-pub struct Redactor {
+pub struct SecretRedactor {
     /// Longest first, so that a value which contains another is hidden whole.
     values: Vec<String>,
 }
 
-impl Redactor {
-    pub fn new(env: &[(String, String)]) -> Redactor {
+impl SecretRedactor {
+    pub fn new(env: &[(String, String)]) -> SecretRedactor {
         let mut values: Vec<String> = env
             .iter()
             .filter(|(name, _)| is_secret_variable(name))
@@ -74,7 +74,7 @@ impl Redactor {
             .collect();
         values.sort_unstable_by_key(|value| std::cmp::Reverse(value.len()));
         values.dedup();
-        Redactor { values }
+        SecretRedactor { values }
     }
 
     pub fn redact(&self, it: &str) -> String {

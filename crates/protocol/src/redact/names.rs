@@ -1,8 +1,8 @@
 //! Names that say that their value is a secret.
 
-/// What a name says about its value.
+/// What a name means for its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum NameKind {
     /// `OPENAI_API_KEY`: a variable, and variables have values.
     Variable,
     /// `password`: its value may look like anything.
@@ -19,14 +19,14 @@ pub(super) enum Kind {
 
 const NAME_BYTES_MAX: usize = 64;
 /// Names that are not made of the words below.
-const WHOLE_NAMES: [(&str, Kind); 7] = [
-    ("authorization", Kind::Header),
-    ("proxy-authorization", Kind::Header),
-    ("cookie", Kind::Cookie),
-    ("set-cookie", Kind::Cookie),
-    ("client-key-data", Kind::Token),
-    ("secret_key_base", Kind::Token),
-    ("auth", Kind::Encoded),
+const WHOLE_NAMES: [(&str, NameKind); 7] = [
+    ("authorization", NameKind::Header),
+    ("proxy-authorization", NameKind::Header),
+    ("cookie", NameKind::Cookie),
+    ("set-cookie", NameKind::Cookie),
+    ("client-key-data", NameKind::Token),
+    ("secret_key_base", NameKind::Token),
+    ("auth", NameKind::Encoded),
 ];
 const VARIABLES: [&str; 6] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"];
 const PASSWORDS: [&str; 5] = ["password", "passwd", "passphrase", "secret", "pwd"];
@@ -89,7 +89,7 @@ const KEYS: [&str; 23] = [
 
 /// Whether the value of this member, flag or header is a secret, whatever it looks like.
 pub fn is_secret_name(name: &str) -> bool {
-    kind(name).is_some_and(|it| it != Kind::Encoded)
+    kind(name).is_some_and(|it| it != NameKind::Encoded)
 }
 
 /// Whether a parameter of a URL with this name is a signature that grants access.
@@ -104,7 +104,7 @@ pub fn is_secret_variable(name: &str) -> bool {
     VARIABLES.iter().any(|it| name.contains(it))
 }
 
-pub(super) fn kind(name: &str) -> Option<Kind> {
+pub(super) fn kind(name: &str) -> Option<NameKind> {
     let name = name.trim_matches(['-', '_']);
     if name.len() < 3 || NAME_BYTES_MAX < name.len() {
         return None;
@@ -112,34 +112,34 @@ pub(super) fn kind(name: &str) -> Option<Kind> {
     if let Some((_, kind)) = WHOLE_NAMES.iter().find(|it| name.eq_ignore_ascii_case(it.0)) {
         return Some(*kind);
     }
-    let words = Words::of(name);
-    let is_in = |list: &[&str]| list.iter().any(|it| words.last.eq_ignore_ascii_case(it));
-    let ends_in = |list: &[&str]| list.iter().any(|it| ends_with(words.last, it));
+    let parts = NameParts::of(name);
+    let is_in = |list: &[&str]| list.iter().any(|it| parts.last.eq_ignore_ascii_case(it));
+    let ends_in = |list: &[&str]| list.iter().any(|it| ends_with(parts.last, it));
     let password = is_in(&PASSWORDS) || ends_in(&ENDINGS);
     let token = is_in(&TOKENS) || ends_in(&TOKEN_ENDINGS);
     let is_variable = !name.contains(|c: char| c.is_ascii_lowercase());
     if is_variable && name.contains('_') {
-        let keyed = words.has_secret || is_in(&VARIABLES_ONLY);
-        return (password || token || keyed).then_some(Kind::Variable);
+        let keyed = parts.has_secret || is_in(&VARIABLES_ONLY);
+        return (password || token || keyed).then_some(NameKind::Variable);
     }
     if password {
-        return Some(Kind::Password);
+        return Some(NameKind::Password);
     }
-    let opens = |it: &&str| words.before.eq_ignore_ascii_case(it);
-    let key = words.last.eq_ignore_ascii_case("key") && KEYS.iter().any(opens);
-    (key || token).then_some(Kind::Token)
+    let opens = |it: &&str| parts.before.eq_ignore_ascii_case(it);
+    let key = parts.last.eq_ignore_ascii_case("key") && KEYS.iter().any(opens);
+    (key || token).then_some(NameKind::Token)
 }
 
 /// The last words of a name: `apiKey`, `API_KEY` and `x-api-key` have the same.
-struct Words<'a> {
+struct NameParts<'a> {
     before: &'a str,
     last: &'a str,
     has_secret: bool,
 }
 
-impl Words<'_> {
-    fn of(name: &str) -> Words<'_> {
-        let mut words = Words { before: "", last: "", has_secret: false };
+impl NameParts<'_> {
+    fn of(name: &str) -> NameParts<'_> {
+        let mut parts = NameParts { before: "", last: "", has_secret: false };
         let bytes = name.as_bytes();
         let mut from = 0;
         for at in 0..=bytes.len() {
@@ -155,12 +155,12 @@ impl Words<'_> {
             }
             let word = name[from..at].trim_start_matches(|c: char| !c.is_ascii_alphanumeric());
             if !word.is_empty() {
-                words.before = std::mem::replace(&mut words.last, word);
-                words.has_secret |= word.eq_ignore_ascii_case("secret");
+                parts.before = std::mem::replace(&mut parts.last, word);
+                parts.has_secret |= word.eq_ignore_ascii_case("secret");
             }
             from = at;
         }
-        words
+        parts
     }
 }
 

@@ -2,31 +2,31 @@
 
 use super::{
     HIDDEN,
-    scanner::{Run, Scanner},
+    scanner::{ScannedRun, SecretScanner},
 };
 use std::collections::VecDeque;
 
-/// Takes pieces and gives them back in order, none added and none lost, each as soon as nothing in
-/// it can be the beginning of a secret any more: mostly with the next space.
+/// Redacts a text that arrives in pieces. Returns the same pieces in order, each as soon as nothing in
+/// it can be the beginning of a secret: mostly with the next space.
 #[derive(Debug, Default)]
-pub struct Pieces {
-    scanner: Scanner,
-    waiting: VecDeque<Piece>,
+pub struct PieceRedactor {
+    scanner: SecretScanner,
+    waiting: VecDeque<RedactedPiece>,
     /// The last byte decided on was hidden.
     in_hidden: bool,
 }
 
 #[derive(Debug)]
-struct Piece {
+struct RedactedPiece {
     text: String,
     decided: usize,
     out: String,
 }
 
-impl Pieces {
+impl PieceRedactor {
     /// The next piece; returns what may be shown now.
     pub fn push(&mut self, piece: &str) -> Vec<String> {
-        self.waiting.push_back(Piece {
+        self.waiting.push_back(RedactedPiece {
             text: piece.to_owned(),
             decided: 0,
             out: String::with_capacity(piece.len()),
@@ -60,7 +60,7 @@ impl Pieces {
         self.decide(&runs)
     }
 
-    fn decide(&mut self, runs: &[Run]) -> Vec<String> {
+    fn decide(&mut self, runs: &[ScannedRun]) -> Vec<String> {
         let mut shown = self.take_decided();
         for run in runs {
             let mut bytes = run.bytes;

@@ -2,16 +2,16 @@
 //! whole. Between words it remembers only what a word can be the beginning of.
 
 use super::{
-    context::Context,
+    context::LineContext,
     keys,
-    lead::{self, Lead},
+    lead::{self, PrecedingWord},
     search::PRIVATE_LINES,
 };
 use std::ops::Range;
 
-/// So much of the text, in order, and whether it is to be hidden.
+/// The next bytes of the text, and whether they are hidden.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Run {
+pub(super) struct ScannedRun {
     pub(super) bytes: usize,
     pub(super) hidden: bool,
 }
@@ -27,7 +27,7 @@ pub(super) const BLOCK_END: &str = "-----END";
 const PRIVATE_LINES_END: &str = "Private-MAC";
 
 #[derive(Debug, Default)]
-pub(super) struct Scanner {
+pub(super) struct SecretScanner {
     word: String,
     /// So much of the word was decided on before it was whole: it is not hidden.
     shown: usize,
@@ -35,14 +35,14 @@ pub(super) struct Scanner {
     pub(super) signed: bool,
     /// The word goes on where a longer one was cut.
     pub(super) joined: bool,
-    pub(super) mode: Mode,
-    pub(super) lead: Lead,
-    pub(super) context: Context,
+    pub(super) mode: ScanMode,
+    pub(super) lead: PrecedingWord,
+    pub(super) context: LineContext,
 }
 
-/// Where the next character stands.
+/// What the next character belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Mode {
+pub(super) enum ScanMode {
     #[default]
     Text,
     /// In a private key, for at most so many bytes, up to this word.
@@ -54,11 +54,11 @@ pub(super) enum Mode {
     /// In a key that was longer than a word may be.
     Key,
     /// In a word that is hidden up to its end.
-    Word,
+    HiddenWord,
 }
 
-impl Scanner {
-    pub(super) fn feed(&mut self, c: char, runs: &mut Vec<Run>) {
+impl SecretScanner {
+    pub(super) fn feed(&mut self, c: char, runs: &mut Vec<ScannedRun>) {
         if c.is_whitespace() || !c.is_ascii() && !self.signed {
             self.close(runs);
             return self.gap(c, runs);
@@ -70,13 +70,13 @@ impl Scanner {
         }
     }
 
-    pub(super) fn finish(&mut self, runs: &mut Vec<Run>) {
+    pub(super) fn finish(&mut self, runs: &mut Vec<ScannedRun>) {
         self.close(runs);
-        *self = Scanner::default();
+        *self = SecretScanner::default();
     }
 
     /// Decides on the word that is not whole yet, if no more text can make a secret of what is there.
-    pub(super) fn pause(&mut self, runs: &mut Vec<Run>) {
+    pub(super) fn pause(&mut self, runs: &mut Vec<ScannedRun>) {
         if !self.may_become_secret() {
             push(runs, self.word.len() - self.shown, false);
             self.shown = self.word.len();
@@ -84,7 +84,7 @@ impl Scanner {
     }
 
     /// Decides on it in any case: if it may become a secret, it is hidden, and so is its rest.
-    pub(super) fn give_up(&mut self, runs: &mut Vec<Run>) {
+    pub(super) fn give_up(&mut self, runs: &mut Vec<ScannedRun>) {
         self.pause(runs);
         if self.word.len() == self.shown {
             return;
@@ -93,8 +93,8 @@ impl Scanner {
         self.word.clear();
         self.shown = 0;
         (self.signed, self.joined) = (false, true);
-        if self.mode == Mode::Text {
-            self.mode = Mode::Word;
+        if self.mode == ScanMode::Text {
+            self.mode = ScanMode::HiddenWord;
         }
     }
 
@@ -105,13 +105,13 @@ impl Scanner {
             return false;
         }
         let lead = match self.lead {
-            Lead::Nothing => false,
-            Lead::Name(_) => word.starts_with(['=', ':']),
+            PrecedingWord::Nothing => false,
+            PrecedingWord::Name(_) => word.starts_with(['=', ':']),
             _ => true,
         };
         let inner = &word[..word.len() - 1];
         // A sign at the very end has no value yet; a backslash may belong to a quote.
-        self.mode != Mode::Text
+        self.mode != ScanMode::Text
             || lead
             || self.shown == 0 && word.starts_with('-')
             || word.contains(['<', '>', '\\'])
@@ -121,25 +121,27 @@ impl Scanner {
     }
 
     /// What stands between words.
-    fn gap(&mut self, c: char, runs: &mut Vec<Run>) {
+    fn gap(&mut self, c: char, runs: &mut Vec<ScannedRun>) {
         match &mut self.mode {
-            Mode::Text => {}
-            Mode::Block { bytes_left, .. } => {
+            ScanMode::Text => {}
+            ScanMode::Block { bytes_left, .. } => {
                 *bytes_left = bytes_left.saturating_sub(c.len_utf8());
             }
-            Mode::Quoted(_) | Mode::Line if c != '\n' => {}
-            Mode::Quoted(_) | Mode::Line | Mode::Key | Mode::Word => self.mode = Mode::Text,
+            ScanMode::Quoted(_) | ScanMode::Line if c != '\n' => {}
+            ScanMode::Quoted(_) | ScanMode::Line | ScanMode::Key | ScanMode::HiddenWord => {
+                self.mode = ScanMode::Text;
+            }
         }
         if c == '\n' {
             self.context.end_line();
         }
         if c == '\n' || !c.is_whitespace() {
-            self.lead = Lead::Nothing;
+            self.lead = PrecedingWord::Nothing;
         }
-        push(runs, c.len_utf8(), self.mode != Mode::Text);
+        push(runs, c.len_utf8(), self.mode != ScanMode::Text);
     }
 
-    fn close(&mut self, runs: &mut Vec<Run>) {
+    fn close(&mut self, runs: &mut Vec<ScannedRun>) {
         if !self.word.is_empty() {
             let word = std::mem::take(&mut self.word);
             self.look_at(&word, runs);
@@ -149,22 +151,22 @@ impl Scanner {
         (self.signed, self.joined) = (false, false);
     }
 
-    fn cut(&mut self, runs: &mut Vec<Run>) {
+    fn cut(&mut self, runs: &mut Vec<ScannedRun>) {
         let from = self.word.floor_char_boundary(self.word.len() - CUT_BYTES_MAX);
         let is_break = |c: char| c.is_ascii() && !keys::is_key_char(c) && c != '.';
         let cut = self.word[from..].rfind(is_break).map_or(self.word.len(), |it| from + it + 1);
         let rest = self.word.split_off(cut);
         let word = std::mem::replace(&mut self.word, rest);
         let open = self.look_at(&word, runs);
-        if open && self.mode == Mode::Text {
-            self.mode = Mode::Key;
+        if open && self.mode == ScanMode::Text {
+            self.mode = ScanMode::Key;
         }
         self.joined = word.ends_with(|c: char| c.is_ascii_alphanumeric());
         self.signed = self.word.contains(['=', ':']);
     }
 
     /// Decides about a word; true if what it hides reaches to its end.
-    fn look_at(&mut self, word: &str, runs: &mut Vec<Run>) -> bool {
+    fn look_at(&mut self, word: &str, runs: &mut Vec<ScannedRun>) -> bool {
         let mut hidden = Vec::new();
         let mut at = self.go_on(word, &mut hidden);
         let lead = std::mem::take(&mut self.lead);
@@ -176,11 +178,11 @@ impl Scanner {
         }
         let next = self.context.read(word);
         self.search(word, at, &mut hidden);
-        if self.mode == Mode::Text && word == PRIVATE_LINES {
-            self.mode = Mode::Block { bytes_left: BLOCK_BYTES_MAX, end: PRIVATE_LINES_END };
+        if self.mode == ScanMode::Text && word == PRIVATE_LINES {
+            self.mode = ScanMode::Block { bytes_left: BLOCK_BYTES_MAX, end: PRIVATE_LINES_END };
         }
-        if self.mode == Mode::Text && self.lead == Lead::Nothing {
-            let is_open = next != Lead::Nothing;
+        if self.mode == ScanMode::Text && self.lead == PrecedingWord::Nothing {
+            let is_open = next != PrecedingWord::Nothing;
             self.lead = if is_open { next } else { lead::lead_of(word, self.context.pair()) };
         }
         self.emit(word, &hidden, runs);
@@ -190,34 +192,35 @@ impl Scanner {
     /// The rest of a secret that began before; returns where it ends.
     fn go_on(&mut self, word: &str, hidden: &mut Vec<Range<usize>>) -> usize {
         let (end, next) = match self.mode {
-            Mode::Text => return 0,
-            Mode::Key => {
+            ScanMode::Text => return 0,
+            ScanMode::Key => {
                 let end = keys::run(word);
                 (end, (end < word.len()).then_some(end))
             }
-            Mode::Word => (word.len(), None),
-            Mode::Block { bytes_left, end } => {
+            ScanMode::HiddenWord => (word.len(), None),
+            ScanMode::Block { bytes_left, end } => {
                 if let Some(at) = word.find(end) {
                     (at, Some(at + end.len()))
                 } else {
                     let bytes_left = bytes_left.saturating_sub(word.len());
                     let over = bytes_left == 0;
-                    self.mode = if over { Mode::Text } else { Mode::Block { bytes_left, end } };
+                    self.mode =
+                        if over { ScanMode::Text } else { ScanMode::Block { bytes_left, end } };
                     (word.len(), None)
                 }
             }
-            Mode::Quoted(quote) => end_of(word, |c| c == quote),
-            Mode::Line => end_of(word, is_quote),
+            ScanMode::Quoted(quote) => end_of(word, |c| c == quote),
+            ScanMode::Line => end_of(word, is_quote),
         };
         hidden.push(0..end);
         if next.is_some() {
-            self.mode = Mode::Text;
+            self.mode = ScanMode::Text;
         }
         next.unwrap_or(word.len())
     }
 
     /// Says what of a word is hidden, without what was decided on before.
-    fn emit(&mut self, word: &str, hidden: &[Range<usize>], runs: &mut Vec<Run>) {
+    fn emit(&mut self, word: &str, hidden: &[Range<usize>], runs: &mut Vec<ScannedRun>) {
         let mut at = self.shown.min(word.len());
         self.shown -= at;
         for range in hidden {
@@ -230,11 +233,11 @@ impl Scanner {
 }
 
 /// Adds to the last run if it is of the same kind: an ordinary text of any length has one.
-fn push(runs: &mut Vec<Run>, bytes: usize, hidden: bool) {
+fn push(runs: &mut Vec<ScannedRun>, bytes: usize, hidden: bool) {
     match runs.last_mut() {
         _ if bytes == 0 => {}
         Some(last) if last.hidden == hidden => last.bytes += bytes,
-        _ => runs.push(Run { bytes, hidden }),
+        _ => runs.push(ScannedRun { bytes, hidden }),
     }
 }
 

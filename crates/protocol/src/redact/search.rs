@@ -2,9 +2,9 @@
 
 use super::{
     keys::KeySearch,
-    lead::Lead,
-    names::{self, Kind},
-    scanner::{Mode, Scanner, is_quote},
+    lead::PrecedingWord,
+    names::{self, NameKind},
+    scanner::{ScanMode, SecretScanner, is_quote},
     value::{accepts_quoted, is_placeholder, is_scheme, secret_at},
 };
 use std::ops::Range;
@@ -22,29 +22,29 @@ pub(super) const PRIVATE_LINES: &str = "Private-Lines:";
 /// What the second field of a line of `.pgpass` is.
 const PGPASS_PORTS: [&str; 4] = ["5432", "5433", "6432", "*"];
 
-impl Scanner {
+impl SecretScanner {
     /// The value of a telling name, from `at` on; returns where it ends if there is one.
     pub(super) fn assign(
         &mut self,
         word: &str,
         at: usize,
-        kind: Kind,
+        kind: NameKind,
         spaced: bool,
         hidden: &mut Vec<Range<usize>>,
     ) -> Option<usize> {
         let bare = word[at..].trim_start_matches(|c| is_quote(c) || c == '\\');
-        if kind == Kind::Header && is_scheme(bare) {
+        if kind == NameKind::Header && is_scheme(bare) {
             let all = bare.eq_ignore_ascii_case("digest") || bare.contains("HMAC");
-            self.lead = Lead::Value(if all { Kind::Cookie } else { Kind::Header });
+            self.lead = PrecedingWord::Value(if all { NameKind::Cookie } else { NameKind::Header });
             return Some(word.len());
         }
         let secret = secret_at(word, at, kind, spaced)?;
         let end = secret.hidden.end;
         hidden.push(secret.hidden);
         if let Some(quote) = secret.until {
-            self.mode = Mode::Quoted(quote);
-        } else if kind == Kind::Cookie && end == word.len() {
-            self.mode = Mode::Line;
+            self.mode = ScanMode::Quoted(quote);
+        } else if kind == NameKind::Cookie && end == word.len() {
+            self.mode = ScanMode::Line;
         }
         Some(end)
     }
@@ -109,7 +109,7 @@ impl Scanner {
             "value" => self.context.pair(),
             // The working directory.
             "PWD" if word[next..].starts_with('/') => None,
-            _ if names::is_signature(name) && is_parameter(before, name) => Some(Kind::Token),
+            _ if names::is_signature(name) && is_parameter(before, name) => Some(NameKind::Token),
             _ => names::kind(name),
         };
         let spaced = word.as_bytes()[at] == b':';
@@ -125,7 +125,7 @@ impl Scanner {
         let opened = before[..before.len() - name.len()].ends_with(['<', ':']);
         let Some(kind) = names::kind(name).filter(|_| opened) else { return next };
         let rest = &word[next..];
-        let phrase = matches!(kind, Kind::Password | Kind::Variable);
+        let phrase = matches!(kind, NameKind::Password | NameKind::Variable);
         match rest.find('<') {
             Some(length) if rest[length..].starts_with("</") => {
                 if accepts_quoted(&rest[..length], kind) {
@@ -136,7 +136,7 @@ impl Scanner {
             // A pass phrase goes on; `<password>@host` in a manual does not.
             None if phrase && rest.starts_with(|c: char| c.is_ascii_alphanumeric()) => {
                 hidden.push(next..word.len());
-                self.mode = Mode::Quoted('<');
+                self.mode = ScanMode::Quoted('<');
                 word.len()
             }
             _ => next,

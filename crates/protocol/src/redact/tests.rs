@@ -97,7 +97,7 @@ fn in_pieces(text: &str, cuts: &[usize]) -> Vec<String> {
 }
 
 fn redacted(pieces: &[String]) -> Vec<String> {
-    let mut redactor = Pieces::default();
+    let mut redactor = PieceRedactor::default();
     let mut shown: Vec<String> = pieces.iter().flat_map(|it| redactor.push(it)).collect();
     shown.extend(redactor.finish());
     shown
@@ -138,8 +138,8 @@ proptest! {
     }
 }
 
-fn redactor() -> Redactor {
-    Redactor::new(&[
+fn redactor() -> SecretRedactor {
+    SecretRedactor::new(&[
         ("OPENAI_API_KEY".into(), "abcdef-123".into()),
         ("my_token".into(), "abcdef-123-longer".into()),
         ("CERT_KEY".into(), "-----BEGIN-----\nQUJDREVG\n".into()),
@@ -210,7 +210,7 @@ fn started(work: impl FnOnce()) -> std::time::Duration {
 
 #[test]
 fn who_cannot_wait_loses_the_word_and_not_the_secret() {
-    let mut pieces = Pieces::default();
+    let mut pieces = PieceRedactor::default();
     assert_eq!(pieces.push("key sk-"), Vec::<String>::new());
     assert_eq!(pieces.give_up(), ["key ***"]);
     assert_eq!(pieces.push("abcdef123456 end "), [" end "]);

@@ -1,11 +1,11 @@
 //! Whether what stands behind a telling name is a secret, and where it ends.
 
-use super::{VALUE_BYTES_MIN, names::Kind};
+use super::{VALUE_BYTES_MIN, names::NameKind};
 use std::ops::Range;
 
-/// What of a word is a secret, and whether it goes on behind the word, up to this quote.
+/// The part of a word that is a secret, and the quote that ends it if it continues after the word.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Secret {
+pub(super) struct FoundSecret {
     pub(super) hidden: Range<usize>,
     pub(super) until: Option<char>,
 }
@@ -30,7 +30,12 @@ const SCHEMES: [&str; 10] = [
 ];
 
 /// The value that begins at `from`; `spaced` if a space stood before it.
-pub(super) fn secret_at(word: &str, from: usize, kind: Kind, spaced: bool) -> Option<Secret> {
+pub(super) fn secret_at(
+    word: &str,
+    from: usize,
+    kind: NameKind,
+    spaced: bool,
+) -> Option<FoundSecret> {
     let rest = &word[from..];
     let opened = rest.trim_start_matches('\\');
     let quote = opened.chars().next().filter(|c| matches!(c, '"' | '\'' | '`'));
@@ -39,51 +44,54 @@ pub(super) fn secret_at(word: &str, from: usize, kind: Kind, spaced: bool) -> Op
     let Some(quote) = quote else {
         let looked_at = &inner[..inner.floor_char_boundary(LOOKED_AT_MAX)];
         let value = &looked_at[..looked_at.find(|c| ends(c, kind)).unwrap_or(looked_at.len())];
-        let fits = accepts(value, kind, Place { quoted: false, spaced });
+        let fits = accepts(value, kind, ValuePlace { quoted: false, spaced });
         let len = || inner.find(|c| ends(c, kind)).unwrap_or(inner.len());
-        return fits.then(|| Secret { hidden: start..start + len(), until: None });
+        return fits.then(|| FoundSecret { hidden: start..start + len(), until: None });
     };
     if let Some(len) = inner.find(quote) {
         let value = inner[..len].trim_end_matches('\\');
-        let fits = accepts(value, kind, Place { quoted: true, spaced });
-        return fits.then(|| Secret { hidden: start..start + value.len(), until: None });
+        let fits = accepts(value, kind, ValuePlace { quoted: true, spaced });
+        return fits.then(|| FoundSecret { hidden: start..start + value.len(), until: None });
     }
     // Words behind a quote: a pass phrase may have several, what programs call a token has not.
-    let phrase = matches!(kind, Kind::Variable | Kind::Password | Kind::Header | Kind::Cookie);
+    let phrase = matches!(
+        kind,
+        NameKind::Variable | NameKind::Password | NameKind::Header | NameKind::Cookie
+    );
     if !phrase {
-        let fits = accepts(inner, kind, Place { quoted: true, spaced });
-        return fits.then_some(Secret { hidden: start..word.len(), until: None });
+        let fits = accepts(inner, kind, ValuePlace { quoted: true, spaced });
+        return fits.then_some(FoundSecret { hidden: start..word.len(), until: None });
     }
     let fits = !is_placeholder(inner) && !is_scheme(inner);
-    fits.then_some(Secret { hidden: start..word.len(), until: Some(quote) })
+    fits.then_some(FoundSecret { hidden: start..word.len(), until: Some(quote) })
 }
 
-fn ends(c: char, kind: Kind) -> bool {
+fn ends(c: char, kind: NameKind) -> bool {
     match kind {
-        Kind::Variable => matches!(c, '"' | '\'' | '`' | ';' | '&' | '|' | '\\'),
-        Kind::Cookie => matches!(c, '"' | '\'' | '`' | '\\'),
+        NameKind::Variable => matches!(c, '"' | '\'' | '`' | ';' | '&' | '|' | '\\'),
+        NameKind::Cookie => matches!(c, '"' | '\'' | '`' | '\\'),
         _ => matches!(c, '"' | '\'' | '`' | ',' | ';' | '&' | '|' | ')' | ']' | '}' | '>' | '\\'),
     }
 }
 
 #[derive(Clone, Copy)]
-struct Place {
+struct ValuePlace {
     quoted: bool,
     spaced: bool,
 }
 
 /// Whether the whole value of a quoted member is one.
-pub(super) fn accepts_quoted(value: &str, kind: Kind) -> bool {
-    accepts(value, kind, Place { quoted: true, spaced: false })
+pub(super) fn accepts_quoted(value: &str, kind: NameKind) -> bool {
+    accepts(value, kind, ValuePlace { quoted: true, spaced: false })
 }
 
-fn accepts(value: &str, kind: Kind, place: Place) -> bool {
+fn accepts(value: &str, kind: NameKind, place: ValuePlace) -> bool {
     match kind {
-        Kind::Header | Kind::Cookie => {
+        NameKind::Header | NameKind::Cookie => {
             return !value.is_empty() && !is_scheme(value) && !is_placeholder(value);
         }
-        Kind::Encoded => return is_encoded_login(value),
-        Kind::Variable | Kind::Password | Kind::Token => {}
+        NameKind::Encoded => return is_encoded_login(value),
+        NameKind::Variable | NameKind::Password | NameKind::Token => {}
     }
     if value.len() < VALUE_BYTES_MIN || is_placeholder(value) {
         return false;
@@ -91,8 +99,8 @@ fn accepts(value: &str, kind: Kind, place: Place) -> bool {
     let digit = value.contains(|c: char| c.is_ascii_digit());
     let letter = value.contains(|c: char| c.is_ascii_alphabetic());
     match kind {
-        Kind::Variable => place.quoted || !place.spaced || is_plain(value),
-        Kind::Password => {
+        NameKind::Variable => place.quoted || !place.spaced || is_plain(value),
+        NameKind::Password => {
             let strong = digit && letter || value.ends_with('=') || is_mixed(value);
             place.quoted || is_plain(value) && (!place.spaced || strong)
         }

@@ -2,28 +2,28 @@
 
 #![expect(clippy::inline_always, reason = "a third of the time of a pass, measured")]
 
-use super::{DEPTH_MAX, Found};
-use crate::malformed::Malformed;
+use super::{DEPTH_MAX, ScanResult};
+use crate::malformed::MalformedFrame;
 
-/// The text broke the grammar; [`Scanner::wrong`] says how. Empty, so that the answer of a step
+/// The text violates the grammar; [`JsonScanner::wrong`] says how. Empty, so that the answer of a step
 /// fits a register: the steps are the hub's hottest code.
-pub(super) struct Stop;
+pub(super) struct GrammarError;
 
-pub(super) type Step<T = ()> = Result<T, Stop>;
+pub(super) type ScanStep<T = ()> = Result<T, GrammarError>;
 
-/// A place in a text, and what was found up to there.
-pub(super) struct Scanner<'a> {
+/// A position in a text, and what was found before it.
+pub(super) struct JsonScanner<'a> {
     pub(super) text: &'a str,
     pub(super) bytes: &'a [u8],
     pub(super) at: usize,
-    pub(super) found: Found,
-    pub(super) wrong: Malformed,
+    pub(super) found: ScanResult,
+    pub(super) wrong: MalformedFrame,
 }
 
-impl<'a> Scanner<'a> {
-    pub(super) fn new(text: &'a str) -> Scanner<'a> {
-        let wrong = Malformed::NoKind;
-        Scanner { text, bytes: text.as_bytes(), at: 0, found: Found::default(), wrong }
+impl<'a> JsonScanner<'a> {
+    pub(super) fn new(text: &'a str) -> JsonScanner<'a> {
+        let wrong = MalformedFrame::NoKind;
+        JsonScanner { text, bytes: text.as_bytes(), at: 0, found: ScanResult::default(), wrong }
     }
 
     /// The next byte; 0 at the end, which no token starts with.
@@ -33,13 +33,13 @@ impl<'a> Scanner<'a> {
     }
 
     #[cold]
-    pub(super) fn expected<T>(&mut self, what: &'static str) -> Step<T> {
-        self.wrong = Malformed::NotJson { at: self.at, expected: what };
-        Err(Stop)
+    pub(super) fn expected<T>(&mut self, what: &'static str) -> ScanStep<T> {
+        self.wrong = MalformedFrame::NotJson { at: self.at, expected: what };
+        Err(GrammarError)
     }
 
     #[inline]
-    pub(super) fn eat(&mut self, byte: u8, what: &'static str) -> Step {
+    pub(super) fn eat(&mut self, byte: u8, what: &'static str) -> ScanStep {
         if self.peek() != byte {
             return self.expected(what);
         }
@@ -66,13 +66,13 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    pub(super) fn end(&mut self) -> Step {
+    pub(super) fn end(&mut self) -> ScanStep {
         self.space();
         if self.at < self.bytes.len() { self.expected("the end") } else { Ok(()) }
     }
 
     #[inline(always)]
-    pub(super) fn colon(&mut self) -> Step {
+    pub(super) fn colon(&mut self) -> ScanStep {
         self.space();
         self.eat(b':', "`:`")?;
         self.space();
@@ -81,15 +81,15 @@ impl<'a> Scanner<'a> {
 
     /// Passes over one value, whatever it is, inside `depth` open objects. Nesting is a bit for
     /// each level, not a stack.
-    pub(super) fn skip(&mut self, depth: u32) -> Step {
+    pub(super) fn skip(&mut self, depth: u32) -> ScanStep {
         let mut open = depth;
         let mut objects: u128 = 0;
         loop {
             match self.peek() {
                 bracket @ (b'{' | b'[') => {
                     if open == DEPTH_MAX {
-                        self.wrong = Malformed::TooDeep;
-                        return Err(Stop);
+                        self.wrong = MalformedFrame::TooDeep;
+                        return Err(GrammarError);
                     }
                     open += 1;
                     objects = objects << 1 | u128::from(bracket == b'{');
@@ -135,7 +135,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Passes over a value that holds no other.
-    pub(super) fn scalar(&mut self) -> Step {
+    pub(super) fn scalar(&mut self) -> ScanStep {
         match self.peek() {
             b'"' => self.string("a string").map(|_| ()),
             b'-' | b'0'..=b'9' => self.number(),
@@ -146,7 +146,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn word(&mut self, word: &'static str) -> Step {
+    fn word(&mut self, word: &'static str) -> ScanStep {
         if !self.bytes[self.at..].starts_with(word.as_bytes()) {
             return self.expected(word);
         }
@@ -154,7 +154,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    fn number(&mut self) -> Step {
+    fn number(&mut self) -> ScanStep {
         if self.peek() == b'-' {
             self.at += 1;
         }
@@ -177,7 +177,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    fn digits(&mut self) -> Step {
+    fn digits(&mut self) -> ScanStep {
         let start = self.at;
         while self.peek().is_ascii_digit() {
             self.at += 1;
@@ -187,7 +187,7 @@ impl<'a> Scanner<'a> {
 
     /// Passes over a string; says whether it holds an escape.
     #[inline(always)]
-    pub(super) fn string(&mut self, what: &'static str) -> Step<bool> {
+    pub(super) fn string(&mut self, what: &'static str) -> ScanStep<bool> {
         self.eat(b'"', what)?;
         // Most keys end within the first look.
         if let Some(eight) = self.bytes[self.at..].first_chunk::<8>() {
@@ -202,7 +202,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// The rest of a string whose end was not in sight.
-    fn long_string(&mut self) -> Step<bool> {
+    fn long_string(&mut self) -> ScanStep<bool> {
         let mut escaped = false;
         loop {
             self.plain();
@@ -233,7 +233,7 @@ impl<'a> Scanner<'a> {
         self.at = at + bytes[at..].iter().position(is_special).unwrap_or(bytes.len() - at);
     }
 
-    fn escape(&mut self) -> Step {
+    fn escape(&mut self) -> ScanStep {
         self.at += 1;
         match self.peek() {
             b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => self.at += 1,

@@ -1,5 +1,8 @@
 //! One pass over a JSON text: checks all of it and notes where the routing fields stand.
 //!
+//! Own code because `serde_json` does not report positions, which are needed to change an id and
+//! forward the other bytes as they are.
+//!
 //! The pass accepts the grammar of RFC 8259 as `serde_json` reads it and no more (a property test
 //! holds the two together), nested no deeper than [`DEPTH_MAX`]. Only the objects that can hold a
 //! routing field are looked into by name; anything else is passed over without recursion.
@@ -8,23 +11,23 @@ mod grammar;
 #[cfg(test)]
 mod tests;
 
-use crate::{malformed::Malformed, quote::unquote};
-use grammar::{Scanner, Step};
+use crate::{malformed::MalformedFrame, quote::unquote};
+use grammar::{JsonScanner, ScanStep};
 
 /// More than any real message needs; readers behind us give up at about the same depth.
 pub(crate) const DEPTH_MAX: u32 = 128;
 
-/// Where a value's text stands. No value is empty, so an empty span says "not there".
+/// The position of a value. No value is empty, so an empty span means that it is absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Span {
+pub(crate) struct TextSpan {
     pub(crate) start: u32,
     pub(crate) end: u32,
 }
 
-impl Span {
+impl TextSpan {
     #[expect(clippy::cast_possible_truncation, reason = "longer texts are refused up front")]
-    pub(crate) fn new(start: usize, end: usize) -> Span {
-        Span { start: start as u32, end: end as u32 }
+    pub(crate) fn new(start: usize, end: usize) -> TextSpan {
+        TextSpan { start: start as u32, end: end as u32 }
     }
 
     pub(crate) fn is_some(self) -> bool {
@@ -37,9 +40,9 @@ impl Span {
     }
 }
 
-/// The fields the hub and the bus route on.
+/// The fields that decide the route of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Slot {
+pub(crate) enum RoutingSlot {
     Id,
     Method,
     Params,
@@ -57,37 +60,37 @@ pub(crate) enum Slot {
     AgentId,
 }
 
-impl Slot {
-    const COUNT: usize = Slot::AgentId as usize + 1;
+impl RoutingSlot {
+    const COUNT: usize = RoutingSlot::AgentId as usize + 1;
 
     /// How the field is written, for error messages.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Slot::Id => "id",
-            Slot::Method => "method",
-            Slot::Params => "params",
-            Slot::Result => "result",
-            Slot::Error => "error",
-            Slot::SessionId => "params.sessionId",
-            Slot::RequestId => "params.requestId",
-            Slot::Update => "params.update",
-            Slot::Meta => "params._meta",
-            Slot::SessionUpdate => "params.update.sessionUpdate",
-            Slot::Jackfield => "params._meta.jackfield",
-            Slot::ResultSessionId => "result.sessionId",
-            Slot::OuterSessionId => "sessionId",
-            Slot::Pool => "pool",
-            Slot::AgentId => "agentId",
+            RoutingSlot::Id => "id",
+            RoutingSlot::Method => "method",
+            RoutingSlot::Params => "params",
+            RoutingSlot::Result => "result",
+            RoutingSlot::Error => "error",
+            RoutingSlot::SessionId => "params.sessionId",
+            RoutingSlot::RequestId => "params.requestId",
+            RoutingSlot::Update => "params.update",
+            RoutingSlot::Meta => "params._meta",
+            RoutingSlot::SessionUpdate => "params.update.sessionUpdate",
+            RoutingSlot::Jackfield => "params._meta.jackfield",
+            RoutingSlot::ResultSessionId => "result.sessionId",
+            RoutingSlot::OuterSessionId => "sessionId",
+            RoutingSlot::Pool => "pool",
+            RoutingSlot::AgentId => "agentId",
         }
     }
 
     /// The object to look into when this field's value is one.
-    fn scope(self) -> Option<Scope> {
+    fn scope(self) -> Option<ObjectScope> {
         match self {
-            Slot::Params => Some(Scope::Params),
-            Slot::Result => Some(Scope::Result),
-            Slot::Update => Some(Scope::Update),
-            Slot::Meta => Some(Scope::Meta),
+            RoutingSlot::Params => Some(ObjectScope::Params),
+            RoutingSlot::Result => Some(ObjectScope::Result),
+            RoutingSlot::Update => Some(ObjectScope::Update),
+            RoutingSlot::Meta => Some(ObjectScope::Meta),
             _ => None,
         }
     }
@@ -95,7 +98,7 @@ impl Slot {
 
 /// An object that can hold routing fields.
 #[derive(Debug, Clone, Copy)]
-enum Scope {
+enum ObjectScope {
     Envelope,
     Params,
     Result,
@@ -103,40 +106,40 @@ enum Scope {
     Meta,
 }
 
-impl Scope {
-    fn slot(self, key: &[u8]) -> Option<Slot> {
+impl ObjectScope {
+    fn slot(self, key: &[u8]) -> Option<RoutingSlot> {
         let slot = match self {
-            Scope::Envelope => match key {
-                b"id" => Slot::Id,
-                b"method" => Slot::Method,
-                b"params" => Slot::Params,
-                b"result" => Slot::Result,
-                b"error" => Slot::Error,
-                b"sessionId" => Slot::OuterSessionId,
-                b"pool" => Slot::Pool,
-                b"agentId" => Slot::AgentId,
+            ObjectScope::Envelope => match key {
+                b"id" => RoutingSlot::Id,
+                b"method" => RoutingSlot::Method,
+                b"params" => RoutingSlot::Params,
+                b"result" => RoutingSlot::Result,
+                b"error" => RoutingSlot::Error,
+                b"sessionId" => RoutingSlot::OuterSessionId,
+                b"pool" => RoutingSlot::Pool,
+                b"agentId" => RoutingSlot::AgentId,
                 _ => return None,
             },
-            Scope::Params => match key {
-                b"sessionId" => Slot::SessionId,
-                b"requestId" => Slot::RequestId,
-                b"update" => Slot::Update,
-                b"_meta" => Slot::Meta,
+            ObjectScope::Params => match key {
+                b"sessionId" => RoutingSlot::SessionId,
+                b"requestId" => RoutingSlot::RequestId,
+                b"update" => RoutingSlot::Update,
+                b"_meta" => RoutingSlot::Meta,
                 _ => return None,
             },
-            Scope::Result if key == b"sessionId" => Slot::ResultSessionId,
-            Scope::Update if key == b"sessionUpdate" => Slot::SessionUpdate,
-            Scope::Meta if key == b"jackfield" => Slot::Jackfield,
-            Scope::Result | Scope::Update | Scope::Meta => return None,
+            ObjectScope::Result if key == b"sessionId" => RoutingSlot::ResultSessionId,
+            ObjectScope::Update if key == b"sessionUpdate" => RoutingSlot::SessionUpdate,
+            ObjectScope::Meta if key == b"jackfield" => RoutingSlot::Jackfield,
+            ObjectScope::Result | ObjectScope::Update | ObjectScope::Meta => return None,
         };
         Some(slot)
     }
 }
 
-/// What a pass found.
+/// The result of a pass.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Found {
-    spans: [Span; Slot::COUNT],
+pub(crate) struct ScanResult {
+    spans: [TextSpan; RoutingSlot::COUNT],
     /// A bit for each slot whose value is a string with escapes in it.
     escaped: u16,
     /// Raw line breaks stand between the tokens.
@@ -144,64 +147,64 @@ pub(crate) struct Found {
     twice: Option<&'static str>,
 }
 
-impl Found {
-    pub(crate) fn span(&self, slot: Slot) -> Span {
+impl ScanResult {
+    pub(crate) fn span(&self, slot: RoutingSlot) -> TextSpan {
         self.spans[slot as usize]
     }
 
-    pub(crate) fn is_escaped(&self, slot: Slot) -> bool {
+    pub(crate) fn is_escaped(&self, slot: RoutingSlot) -> bool {
         self.escaped & 1 << slot as u16 != 0
     }
 }
 
 /// Reads a whole message.
-pub(crate) fn scan(text: &str) -> Result<Found, Malformed> {
+pub(crate) fn scan(text: &str) -> Result<ScanResult, MalformedFrame> {
     if u32::try_from(text.len()).is_err() {
-        return Err(Malformed::TooLong);
+        return Err(MalformedFrame::TooLong);
     }
-    let mut scanner = Scanner::new(text);
+    let mut scanner = JsonScanner::new(text);
     scanner.space();
     let is_object = scanner.peek() == b'{';
-    let value = if is_object { scanner.object(Scope::Envelope, 0) } else { scanner.skip(0) };
+    let value = if is_object { scanner.object(ObjectScope::Envelope, 0) } else { scanner.skip(0) };
     if value.and_then(|()| scanner.end()).is_err() {
         return Err(scanner.wrong);
     }
     // Only now: what is no JSON at all is reported as that.
     if !is_object {
-        return Err(Malformed::NotAnObject);
+        return Err(MalformedFrame::NotAnObject);
     }
     match scanner.found.twice {
-        Some(key) => Err(Malformed::Twice { key }),
+        Some(key) => Err(MalformedFrame::Twice { key }),
         None => Ok(scanner.found),
     }
 }
 
 /// Where the value of `jackfield` stands in the text of a `_meta` object.
-pub(crate) fn jackfield_in(meta: &str) -> Span {
-    let mut scanner = Scanner::new(meta);
-    match scanner.object(Scope::Meta, 0) {
-        Ok(()) => scanner.found.span(Slot::Jackfield),
-        Err(_) => Span::default(),
+pub(crate) fn jackfield_in(meta: &str) -> TextSpan {
+    let mut scanner = JsonScanner::new(meta);
+    match scanner.object(ObjectScope::Meta, 0) {
+        Ok(()) => scanner.found.span(RoutingSlot::Jackfield),
+        Err(_) => TextSpan::default(),
     }
 }
 
 /// Whether `text` is one JSON value on one line, and no space around it.
 pub(crate) fn is_value(text: &str) -> bool {
-    let mut scanner = Scanner::new(text);
+    let mut scanner = JsonScanner::new(text);
     scanner.skip(0).is_ok() && scanner.at == text.len() && !scanner.found.has_line_breaks
 }
 
 /// Whether `text` may stand as a JSON-RPC id: a number, a string or null, and no space around it.
 pub(crate) fn is_id(text: &str) -> bool {
-    let mut scanner = Scanner::new(text);
+    let mut scanner = JsonScanner::new(text);
     matches!(scanner.peek(), b'"' | b'-' | b'0'..=b'9' | b'n')
         && scanner.scalar().is_ok()
         && scanner.at == text.len()
 }
 
-impl Scanner<'_> {
+impl JsonScanner<'_> {
     /// Reads an object by name, from its `{` on. Recursion ends with the scopes: three deep.
-    fn object(&mut self, scope: Scope, depth: u32) -> Step {
+    fn object(&mut self, scope: ObjectScope, depth: u32) -> ScanStep {
         self.eat(b'{', "`{`")?;
         self.space();
         if self.peek() == b'}' {
@@ -212,7 +215,7 @@ impl Scanner<'_> {
             let slot = self.key(scope)?;
             let start = self.at;
             let mut escaped = false;
-            match (self.peek(), slot.and_then(Slot::scope)) {
+            match (self.peek(), slot.and_then(RoutingSlot::scope)) {
                 (b'"', _) => escaped = self.string("a string")?,
                 (b'{', Some(inner)) => self.object(inner, depth + 1)?,
                 _ => self.skip(depth + 1)?,
@@ -233,7 +236,7 @@ impl Scanner<'_> {
     }
 
     /// Reads a key and its colon, up to the value.
-    fn key(&mut self, scope: Scope) -> Step<Option<Slot>> {
+    fn key(&mut self, scope: ObjectScope) -> ScanStep<Option<RoutingSlot>> {
         let start = self.at;
         let escaped = self.string("a key")?;
         let end = self.at;
@@ -245,12 +248,12 @@ impl Scanner<'_> {
         Ok(scope.slot(&self.bytes[start + 1..end - 1]))
     }
 
-    fn note(&mut self, slot: Slot, start: usize, escaped: bool) {
+    fn note(&mut self, slot: RoutingSlot, start: usize, escaped: bool) {
         let span = &mut self.found.spans[slot as usize];
         if span.is_some() {
             self.found.twice = Some(slot.name());
         }
-        *span = Span::new(start, self.at);
+        *span = TextSpan::new(start, self.at);
         self.found.escaped |= u16::from(escaped) << slot as u16;
     }
 }

@@ -1,12 +1,12 @@
 //! The scanner beside `serde_json`: the same texts are JSON to both.
 
-use super::{DEPTH_MAX, Slot, is_id, is_value, scan};
-use crate::{malformed::Malformed, strategy};
+use super::{DEPTH_MAX, RoutingSlot, is_id, is_value, scan};
+use crate::{malformed::MalformedFrame, strategy};
 use proptest::prelude::*;
 use serde::de::IgnoredAny;
 
 fn is_json_here(text: &str) -> bool {
-    !matches!(scan(text), Err(Malformed::NotJson { .. } | Malformed::TooDeep))
+    !matches!(scan(text), Err(MalformedFrame::NotJson { .. } | MalformedFrame::TooDeep))
 }
 
 fn is_json_to_serde(text: &str) -> bool {
@@ -110,7 +110,7 @@ fn nesting_is_accepted_up_to_the_limit_and_refused_beyond() {
             format!("{}7{}", open.repeat(around), close.repeat(around))
         };
         assert!(is_json_here(&nested(limit)), "{open}");
-        assert_eq!(scan(&nested(limit + levels)).unwrap_err(), Malformed::TooDeep, "{open}");
+        assert_eq!(scan(&nested(limit + levels)).unwrap_err(), MalformedFrame::TooDeep, "{open}");
     }
 }
 
@@ -122,13 +122,13 @@ fn nesting_counts_the_objects_that_are_read_by_name() {
     };
     let left = DEPTH_MAX as usize - 3;
     assert!(scan(&message(left)).is_ok());
-    assert_eq!(scan(&message(left + 1)).unwrap_err(), Malformed::TooDeep);
+    assert_eq!(scan(&message(left + 1)).unwrap_err(), MalformedFrame::TooDeep);
 }
 
 #[test]
 fn a_megabyte_of_brackets_is_refused_without_a_deep_stack() {
     for bracket in ["[", r#"{"params":"#] {
-        assert_eq!(scan(&bracket.repeat(1 << 20)).unwrap_err(), Malformed::TooDeep);
+        assert_eq!(scan(&bracket.repeat(1 << 20)).unwrap_err(), MalformedFrame::TooDeep);
     }
 }
 
@@ -140,10 +140,10 @@ fn half_a_surrogate_pair_is_carried_where_nobody_reads_it() {
 #[test]
 fn an_escaped_key_counts_as_what_it_decodes_to() {
     let found = scan(r#"{"\u0069d":7,"p\u0061rams":{"session\u0049d":"s"}}"#).unwrap();
-    assert!(found.span(Slot::Id).is_some());
-    assert!(found.span(Slot::SessionId).is_some());
+    assert!(found.span(RoutingSlot::Id).is_some());
+    assert!(found.span(RoutingSlot::SessionId).is_some());
     let twice = scan(r#"{"id":7,"i\u0064":8}"#).unwrap_err();
-    assert_eq!(twice, Malformed::Twice { key: "id" });
+    assert_eq!(twice, MalformedFrame::Twice { key: "id" });
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn a_byte_order_mark_is_no_json() {
 fn what_is_no_json_is_reported_as_that_even_if_a_key_stands_twice() {
     assert!(!is_json_here(r#"{"id":1,"id":2"#));
     assert!(!is_json_here("[1"));
-    assert_eq!(scan("[1]").unwrap_err(), Malformed::NotAnObject);
+    assert_eq!(scan("[1]").unwrap_err(), MalformedFrame::NotAnObject);
 }
 
 #[test]

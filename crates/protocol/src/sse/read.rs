@@ -1,5 +1,7 @@
-//! Reading events out of a stream that arrives in any pieces, by the standard
+//! Reads events from a stream that arrives in chunks of any size, as the standard requires
 //! (<https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation>).
+//!
+//! Own code because the event must have a size limit, and because the crate has no I/O.
 
 use memchr::memchr2;
 use std::mem;

@@ -9,7 +9,7 @@ impl ScenarioRunner {
         let action = self.placeholders.fill_text(action);
         match action.split(' ').collect::<Vec<_>>()[..] {
             ["releases", session] => {
-                self.feed_input(Input::ReleaseSession { session: session.into() })
+                self.feed_input(Input::ReleaseSession { session: session.into() });
             }
             ["has", "released", session] => {
                 assert!(self.released.remove(session), "{location}: {session} is not released");

@@ -2,7 +2,7 @@
 
 use crate::harness::{EventCollector, SocketFolder, start_blocking, within};
 use jackfield_transport::{
-    AcceptError, AuthRefusal, Authenticator, BearerToken, ClientListener, DialError,
+    AcceptError, AuthRefusal, BearerToken, ClientAuthenticator, ClientListener, DialError,
     EndpointAddress, dial_daemon, dial_daemon_blocking,
 };
 use std::io::{Read as _, Write as _};
@@ -195,7 +195,7 @@ async fn program_on_the_port_of_the_daemon_never_gets_the_token() {
     let stranger = BearerToken::random().unwrap();
     let mut foreign = ClientListener::bind(
         &"tcp://127.0.0.1:0".parse().unwrap(),
-        Some(&Authenticator::from(&stranger)),
+        Some(&ClientAuthenticator::from(&stranger)),
     )
     .unwrap();
     let at = foreign.address().clone();

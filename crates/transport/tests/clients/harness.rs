@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use jackfield_protocol::Frame;
 use jackfield_transport::{
-    Authenticator, BearerToken, ClientEvent, ClientHandle, ClientListener, ClientStream,
+    BearerToken, ClientAuthenticator, ClientEvent, ClientHandle, ClientListener, ClientStream,
     EndpointAddress, open_connection,
 };
 use std::future::Future;
@@ -166,7 +166,7 @@ impl SocketFolder {
     pub(crate) fn tcp(&self) -> ClientListener {
         ClientListener::bind(
             &"tcp://127.0.0.1:0".parse().unwrap(),
-            Some(&Authenticator::from(&self.token())),
+            Some(&ClientAuthenticator::from(&self.token())),
         )
         .unwrap()
     }

@@ -2,8 +2,8 @@
 
 use crate::harness::{EventCollector, SocketFolder, start_blocking, within};
 use jackfield_transport::{
-    AcceptError, AuthRefusal, Authenticator, BindError, ClientListener, DialError, EndpointAddress,
-    dial_daemon, dial_daemon_blocking, dial_until_ready,
+    AcceptError, AuthRefusal, BindError, ClientAuthenticator, ClientListener, DialError,
+    EndpointAddress, dial_daemon, dial_daemon_blocking, dial_until_ready,
 };
 use std::fs::{self, Permissions};
 use std::io::Write as _;
@@ -142,7 +142,7 @@ async fn tcp_is_bound_only_on_loopback_and_only_with_a_token() {
     let bind = |text: &str, keys| {
         ClientListener::bind(&text.parse().unwrap(), keys).unwrap_err().to_string()
     };
-    let keys = Authenticator::from(&folder.token());
+    let keys = ClientAuthenticator::from(&folder.token());
     assert!(bind("tcp://0.0.0.0:0", Some(&keys)).contains("without TLS"));
     assert!(bind("tcp://127.0.0.1:0", None).contains("needs a token"));
     let listener = folder.tcp();
@@ -214,7 +214,8 @@ async fn other_user_is_refused_even_if_the_file_is_accessible() {
     let answer =
         start_blocking(move || as_nobody(script, &folder.path()).unwrap().output().unwrap());
     let error = within(listener.accept()).await.unwrap_err();
-    let AcceptError::Refused { why: AuthRefusal::OtherUser { uid: NOBODY, ours: 0 }, .. } = error
+    let AcceptError::Refused { why: AuthRefusal::OtherUser { uid: NOBODY, own_uid: 0 }, .. } =
+        error
     else {
         panic!("{error:?}");
     };

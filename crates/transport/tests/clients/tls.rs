@@ -1,9 +1,9 @@
 //! NDJSON over TLS.
 
 use crate::harness::{EventCollector, SocketFolder, frame, lines, within};
-use jackfield_transport::TlsCertificate;
 use jackfield_transport::{
-    AcceptError, AuthRefusal, Authenticator, ClientEvent, ClientListener, EndpointAddress,
+    AcceptError, AuthRefusal, ClientAuthenticator, ClientEvent, ClientListener, EndpointAddress,
+    TlsCertificate,
 };
 use std::fs::{self, Permissions};
 use std::net::SocketAddr;
@@ -35,7 +35,7 @@ impl TlsServer {
         let at = "0.0.0.0:0".parse().unwrap();
         let certificate = TlsCertificate { chain, key };
         let listener =
-            ClientListener::bind_tls(at, &certificate, &Authenticator::from(&folder.token()))
+            ClientListener::bind_tls(at, &certificate, &ClientAuthenticator::from(&folder.token()))
                 .unwrap();
         let mut roots = RootCertStore::empty();
         roots.add(made.cert.der().clone()).unwrap();

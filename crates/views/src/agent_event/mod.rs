@@ -66,7 +66,7 @@ pub enum AgentEvent {
         is_error: bool,
     },
     Plan {
-        #[schema(value_type = Vec<PlanEntry>)]
+        #[schema(value_type = Vec<PlanEntrySchema>)]
         entries: Vec<Value>,
     },
     Mode {
@@ -84,7 +84,7 @@ pub enum AgentEvent {
         name: String,
         title: String,
         input: Map<String, Value>,
-        #[schema(value_type = Vec<PermissionOption>)]
+        #[schema(value_type = Vec<PermissionOptionSchema>)]
         options: Vec<Value>,
     },
     #[serde(rename_all = "camelCase")]
@@ -157,11 +157,12 @@ pub struct TokenUsage {
 
 /// One entry of a plan, as ACP defines it.
 #[derive(Debug, ToSchema)]
+#[schema(as = PlanEntry)]
 #[expect(
     dead_code,
     reason = "the JSON is forwarded as it is; this type describes it in the API document"
 )]
-struct PlanEntry {
+struct PlanEntrySchema {
     content: String,
     /// `high`, `medium` or `low`.
     priority: Option<String>,
@@ -171,12 +172,12 @@ struct PlanEntry {
 
 /// One option of a permission request, as ACP defines it.
 #[derive(Debug, ToSchema)]
-#[schema(rename_all = "camelCase")]
+#[schema(as = PermissionOption, rename_all = "camelCase")]
 #[expect(
     dead_code,
     reason = "the JSON is forwarded as it is; this type describes it in the API document"
 )]
-struct PermissionOption {
+struct PermissionOptionSchema {
     option_id: String,
     name: String,
     /// `allow_once`, `allow_always`, `reject_once` or `reject_always`.

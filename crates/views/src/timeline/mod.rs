@@ -29,7 +29,7 @@ use jackfield_events::{
 use jackfield_protocol::acp::Method;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use tool_calls::ToolCalls;
+use tool_calls::TimelineToolCalls;
 
 /// The state of the fold. It may start at any event.
 #[derive(Debug, Default)]
@@ -40,7 +40,7 @@ pub(crate) struct SessionTimeline {
     /// When the turn started, until its first text.
     waiting_since: Option<u64>,
     last_output: LastOutput,
-    calls: ToolCalls,
+    calls: TimelineToolCalls,
     /// Open permission requests, and the call of each.
     open_requests: BTreeMap<u64, String>,
     model: Option<String>,

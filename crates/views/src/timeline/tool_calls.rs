@@ -14,13 +14,13 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 #[derive(Debug, Default)]
-pub(super) struct ToolCalls {
+pub(super) struct TimelineToolCalls {
     calls: BTreeMap<String, ToolCall>,
     /// The turn was read from its start, so a call that is not in `calls` was not reported.
     is_complete: bool,
 }
 
-impl ToolCalls {
+impl TimelineToolCalls {
     /// Forgets the calls of the previous turn.
     pub(super) fn start_turn(&mut self) {
         self.calls.clear();
@@ -157,8 +157,8 @@ mod tests {
         steps.into_iter().map(short).collect::<Vec<_>>().join(", ")
     }
 
-    fn calls() -> ToolCalls {
-        let mut calls = ToolCalls::default();
+    fn calls() -> TimelineToolCalls {
+        let mut calls = TimelineToolCalls::default();
         calls.start_turn();
         calls
     }
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn late_reader_treats_an_unknown_call_as_reported() {
-        let mut calls = ToolCalls::default();
+        let mut calls = TimelineToolCalls::default();
         assert_eq!(summarize(calls.apply_update(&call("1", "in_progress"), false)), "");
         assert_eq!(summarize(calls.apply_update(&bare("1", "completed"), false)), "-1");
         assert_eq!(summarize(calls.apply_update(&call("2", "in_progress"), true)), "+2 Bash");

@@ -17,13 +17,13 @@ pub(crate) struct TurnSummary {
     pub(crate) status: CompletionStatus,
     pub(crate) stop_reason: Option<String>,
     /// Why the turn failed, if it did.
-    pub(crate) failure: Option<TurnFailure>,
+    pub(crate) failure: Option<FailedTurn>,
     /// The cost in the result of the prompt.
     pub(super) cost: Option<UsageCost>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct TurnFailure {
+pub(crate) struct FailedTurn {
     pub(crate) message: String,
     /// The hub's stable code, or the error code of the agent.
     pub(crate) code: Option<String>,
@@ -41,7 +41,7 @@ impl TurnSummary {
             _ if cancelled => (CompletionStatus::Cancelled, None),
             TurnOutcome::Stopped(_) => (CompletionStatus::Completed, None),
             TurnOutcome::Failed(_) | TurnOutcome::Interrupted(_) => {
-                (CompletionStatus::Failed, Some(TurnFailure::from_error(answer)))
+                (CompletionStatus::Failed, Some(FailedTurn::from_error(answer)))
             }
         };
         TurnSummary { status, stop_reason: stop_reason.map(str::to_owned), failure, cost }
@@ -50,7 +50,7 @@ impl TurnSummary {
     /// For a turn without an end in the log.
     pub(super) fn without_end() -> TurnSummary {
         let message = "the log does not contain the end of the turn".to_owned();
-        let failure = Some(TurnFailure { message, code: None });
+        let failure = Some(FailedTurn { message, code: None });
         TurnSummary { status: CompletionStatus::Failed, stop_reason: None, failure, cost: None }
     }
 }
@@ -60,8 +60,8 @@ fn is_cancelled(error: &Value) -> bool {
         || error["data"]["jackfield"]["code"] == "cancelled"
 }
 
-impl TurnFailure {
-    fn from_error(error: &Value) -> TurnFailure {
+impl FailedTurn {
+    fn from_error(error: &Value) -> FailedTurn {
         let message = error["message"].as_str().unwrap_or("an error without a message");
         // "Internal error" alone does not help; agents put the cause in one of these members.
         let data = &error["data"];
@@ -73,7 +73,7 @@ impl TurnFailure {
         };
         let name = data["jackfield"]["code"].as_str().map(str::to_owned);
         let number = || error["code"].as_i64().map(|it| it.to_string());
-        TurnFailure { message, code: name.or_else(number) }
+        FailedTurn { message, code: name.or_else(number) }
     }
 }
 
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn summarize(how: &str, answer: &Value) -> (CompletionStatus, Option<TurnFailure>) {
+    fn summarize(how: &str, answer: &Value) -> (CompletionStatus, Option<FailedTurn>) {
         let outcome = TurnSummary::from_outcome(&match how {
             "stopped" => TurnOutcome::Stopped(answer.clone()),
             "failed" => TurnOutcome::Failed(answer.clone()),

@@ -21,7 +21,7 @@ pub(super) enum TranscriptItem {
     User(String),
     Call(Box<TranscriptCall>),
     Plan(Value),
-    Request(UserRequest),
+    Request(TranscriptRequest),
     /// A sentence about the session or a turn.
     Remark(String),
     /// The last lines that an agent wrote to stderr.
@@ -30,7 +30,7 @@ pub(super) enum TranscriptItem {
 
 /// A request of the agent to the user, and its answer.
 #[derive(Debug, Default)]
-pub(super) struct UserRequest {
+pub(super) struct TranscriptRequest {
     /// The tool call that needs permission, if any.
     pub(super) call: Option<String>,
     /// The question of an elicitation.
@@ -47,7 +47,7 @@ pub(super) struct UserRequest {
 #[derive(Debug, Default)]
 pub(super) struct CallIndex<'a> {
     calls: BTreeMap<&'a str, &'a TranscriptCall>,
-    requests: BTreeMap<&'a str, Vec<&'a UserRequest>>,
+    requests: BTreeMap<&'a str, Vec<&'a TranscriptRequest>>,
 }
 
 impl<'a> CallIndex<'a> {
@@ -56,7 +56,7 @@ impl<'a> CallIndex<'a> {
         for item in items {
             match item {
                 TranscriptItem::Call(call) => drop(index.calls.insert(&call.id, call)),
-                TranscriptItem::Request(request @ UserRequest { call: Some(id), .. }) => {
+                TranscriptItem::Request(request @ TranscriptRequest { call: Some(id), .. }) => {
                     index.requests.entry(id).or_default().push(request);
                 }
                 _ => {}
@@ -101,7 +101,7 @@ impl TranscriptItem {
     }
 }
 
-impl UserRequest {
+impl TranscriptRequest {
     fn render(&self, call_title: &str) -> String {
         let titles = [self.message.as_str(), call_title, "?"];
         let title = titles.into_iter().find(|it| !it.trim().is_empty()).unwrap_or_default();

@@ -26,7 +26,7 @@ use crate::{
     timeline::TurnSummary,
     usage::{TABLE_HEADINGS, format_seconds},
 };
-use item::{UserRequest, render_quote, render_remark};
+use item::{TranscriptRequest, render_quote, render_remark};
 use jackfield_events::{
     AgentMessage, EventBody, ReceivedEvent, TurnEnded, TurnStarted, UnaskedCall, UserAnswered,
     UserAsked,
@@ -175,11 +175,11 @@ impl MarkdownTranscript {
         let params = &asked.frame["params"];
         let call = &params["toolCall"];
         let why = asked.decision.as_ref().map(|it| str_member(it, "why").to_owned());
-        let request = UserRequest {
+        let request = TranscriptRequest {
             call: call.is_object().then(|| str_member(call, "toolCallId").to_owned()),
             message: str_member(params, "message").to_owned(),
             why: why.unwrap_or_default(),
-            ..UserRequest::default()
+            ..TranscriptRequest::default()
         };
         self.section.add_request(asked.ask, request, call);
     }

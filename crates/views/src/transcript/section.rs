@@ -3,7 +3,7 @@
 
 use super::{
     call::TranscriptCall,
-    item::{CallIndex, TranscriptItem, UserRequest},
+    item::{CallIndex, TranscriptItem, TranscriptRequest},
 };
 use crate::text::describe::{block_text, str_member};
 use serde_json::Value;
@@ -55,7 +55,7 @@ impl TranscriptSection {
     }
 
     /// Adds a request of the agent to the user.
-    pub(super) fn add_request(&mut self, number: u64, request: UserRequest, call: &Value) {
+    pub(super) fn add_request(&mut self, number: u64, request: TranscriptRequest, call: &Value) {
         self.requests.insert(number, self.items.len());
         let id = request.call.clone();
         self.items.push(TranscriptItem::Request(request));
@@ -64,7 +64,7 @@ impl TranscriptSection {
         }
     }
 
-    pub(super) fn request_mut(&mut self, number: u64) -> Option<&mut UserRequest> {
+    pub(super) fn request_mut(&mut self, number: u64) -> Option<&mut TranscriptRequest> {
         match self.items.get_mut(*self.requests.get(&number)?) {
             Some(TranscriptItem::Request(request)) => Some(request),
             _ => None,

@@ -1,14 +1,13 @@
 //! One connection over HTTP: many requests of the client, and one connection to the hub.
 
 use super::AcpState;
-use super::limits::{HUB_FRAME_BYTES_MAX, IDLE_AFTER, POSTED_MAX, SWEEP_INTERVAL};
+use super::limits::{IDLE_AFTER, POSTED_MAX, SWEEP_INTERVAL};
 use super::sse_stream::StreamChunk;
 use super::stream_router::{ReaderRegistration, StreamRouter};
 use axum::http::HeaderValue;
 use bytes::Bytes;
-use jackfield_protocol::Frame;
-use jackfield_transport::ClientStream;
-use jackfield_transport::{FrameReceiver, FrameSender};
+use jackfield_protocol::{Frame, HUB_FRAME_BYTES_MAX};
+use jackfield_transport::{ClientStream, FrameReceiver, FrameSender};
 use std::future::{pending, poll_fn};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};

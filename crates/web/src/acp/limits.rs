@@ -3,9 +3,6 @@
 
 use std::time::Duration;
 
-/// The longest message of the hub: an agent's longest frame inside a notification of the hub.
-pub(super) const HUB_FRAME_BYTES_MAX: usize = 64 << 20;
-
 /// How often a WebSocket is pinged: more often than the idle timeout of proxies (30 s and up).
 pub(super) const PING_EVERY: Duration = Duration::from_secs(20);
 /// Three pings without any activity: a phone that changes its network is back sooner.

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use jackfield_protocol::{
     Frame, Kind,
-    acp::{Method, Scope, Stability},
+    acp::{Method, MethodStability, Scope},
 };
 use serde_json::{Map, Value, json, value::RawValue};
 use std::borrow::Cow;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 /// The sequence number of a frame of the hub, if it is an event of the log.
 pub(super) fn sequence_number(frame: &Frame) -> Option<u64> {
-    if frame.method().is_some_and(|it| it.starts_with("_jackfield/")) {
+    if frame.is_control() {
         let params: BTreeMap<String, &RawValue> = serde_json::from_str(frame.params()?).ok()?;
         return params.get("seq")?.get().parse().ok();
     }
@@ -83,7 +83,7 @@ pub(super) fn resolve_session(
 fn needs_session(method: &str) -> bool {
     // Control methods may name their session in the params alone.
     let row = Method::from_name(method).map(Method::row);
-    row.is_some_and(|it| it.scope == Scope::Session && it.stability != Stability::Ours)
+    row.is_some_and(|it| it.scope == Scope::Session && it.stability != MethodStability::Ours)
 }
 
 /// The same call with other params; `None` if the result is not a frame.

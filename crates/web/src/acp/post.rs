@@ -11,8 +11,7 @@ use axum::http::{HeaderMap, HeaderValue, Request, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt as _;
-use jackfield_protocol::acp::Method;
-use jackfield_protocol::{Fault, Frame, Kind};
+use jackfield_protocol::{Fault, Frame, Kind, acp::Method};
 use std::sync::Arc;
 
 pub(super) async fn on_post(

@@ -6,8 +6,7 @@ use super::limits::CHUNK_BYTES;
 use super::message;
 use super::stream_buffer::StreamBuffer;
 use bytes::Bytes;
-use jackfield_protocol::acp::Method;
-use jackfield_protocol::{Frame, sse};
+use jackfield_protocol::{Frame, acp::Method, sse};
 use serde_json::{Value, json};
 use std::task::Waker;
 
@@ -20,7 +19,7 @@ pub(super) struct SseStream {
     /// The number of readers so far.
     reader_count: u64,
     /// How the client attached, if it used our own method.
-    attach_options: AttachOptions,
+    attach_options: StreamAttachOptions,
     /// When it was last used, to choose which stream to remove.
     pub(super) last_used: u64,
 }
@@ -33,7 +32,7 @@ struct StreamReader {
 
 /// The options of `_jackfield/attach`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct AttachOptions {
+pub(super) struct StreamAttachOptions {
     pub(super) observe: bool,
     pub(super) facts: bool,
 }
@@ -71,7 +70,7 @@ impl SseStream {
         }
     }
 
-    pub(super) fn set_attach_options(&mut self, options: AttachOptions) {
+    pub(super) fn set_attach_options(&mut self, options: StreamAttachOptions) {
         self.attach_options = options;
     }
 
@@ -105,7 +104,7 @@ impl SseStream {
             let why = "a response or a request is no longer retained";
             self.buffer.push(message::gap_notification(Some(session), last, why), None);
         }
-        let AttachOptions { observe, facts } = self.attach_options;
+        let StreamAttachOptions { observe, facts } = self.attach_options;
         let after = replay.after();
         let params =
             json!({ "sessionId": session, "after": after, "observe": observe, "facts": facts });

@@ -6,10 +6,9 @@
 use super::cursor::Cursor;
 use super::limits::SESSIONS_MAX;
 use super::message;
-use super::sse_stream::{AttachOptions, SseStream, StreamChunk, replay_request_id};
+use super::sse_stream::{SseStream, StreamAttachOptions, StreamChunk, replay_request_id};
 use bytes::Bytes;
-use jackfield_protocol::acp::Method;
-use jackfield_protocol::{Frame, Kind};
+use jackfield_protocol::{Frame, Kind, acp::Method};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -268,13 +267,13 @@ impl StreamRouter {
 }
 
 /// The options of a request that attaches to a session; `None` for other requests.
-fn attach_options(frame: &Frame) -> Option<AttachOptions> {
+fn attach_options(frame: &Frame) -> Option<StreamAttachOptions> {
     match frame.known_method()? {
-        Method::SessionLoad | Method::SessionResume => Some(AttachOptions::default()),
+        Method::SessionLoad | Method::SessionResume => Some(StreamAttachOptions::default()),
         Method::ControlAttach => {
             let params: Value = serde_json::from_str(frame.params()?).ok()?;
             let flag = |name: &str| params[name].as_bool().unwrap_or(false);
-            Some(AttachOptions { observe: flag("observe"), facts: flag("facts") })
+            Some(StreamAttachOptions { observe: flag("observe"), facts: flag("facts") })
         }
         _ => None,
     }

@@ -1,22 +1,21 @@
 //! ACP over a WebSocket: every text frame is one message, and each WebSocket is one connection to
 //! the hub. While the client does not read, nothing is read from the hub.
 
-use super::limits::{BATCH_MAX, CLOSE_TIMEOUT, HUB_FRAME_BYTES_MAX, PING_EVERY};
+use super::limits::{BATCH_MAX, CLOSE_TIMEOUT, PING_EVERY};
 use super::peer_activity::PeerActivity;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, close_code};
 use bytes::Bytes;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{FutureExt as _, SinkExt as _, StreamExt as _};
-use jackfield_protocol::{Fault, Frame};
-use jackfield_transport::ClientStream;
-use jackfield_transport::{FrameReceiver, FrameSender};
+use jackfield_protocol::{Fault, Frame, HUB_FRAME_BYTES_MAX};
+use jackfield_transport::{ClientStream, FrameReceiver, FrameSender};
 use std::error::Error as _;
 use std::future::pending;
 use std::pin::pin;
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-type Sink = SplitSink<WebSocket, Message>;
+type WebSocketSink = SplitSink<WebSocket, Message>;
 
 /// Why a WebSocket has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,7 +82,7 @@ async fn forward_to_hub(
 
 /// Forwards frames of the hub to the client.
 async fn forward_to_client(
-    sink: &mut Sink,
+    sink: &mut WebSocketSink,
     mut hub: FrameReceiver,
     mut refusals: mpsc::Receiver<Frame>,
     activity: &PeerActivity,
@@ -118,7 +117,7 @@ async fn forward_to_client(
 
 /// Sends one frame and those that are already available.
 async fn send_batch(
-    sink: &mut Sink,
+    sink: &mut WebSocketSink,
     line: Bytes,
     hub: &mut FrameReceiver,
     activity: &PeerActivity,
@@ -182,7 +181,11 @@ fn end_of_error(error: &axum::Error) -> WebSocketEnd {
 }
 
 /// Sends a close frame and waits a moment for that of the client.
-async fn close_websocket(sink: &mut Sink, stream: &mut SplitStream<WebSocket>, end: WebSocketEnd) {
+async fn close_websocket(
+    sink: &mut WebSocketSink,
+    stream: &mut SplitStream<WebSocket>,
+    end: WebSocketEnd,
+) {
     let closing = async {
         if let Some(close) = end.close_frame() {
             sink.send(Message::Close(Some(close))).await?;

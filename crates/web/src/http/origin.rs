@@ -50,7 +50,7 @@ impl fmt::Display for WebOrigin {
 
 /// The origin of a request.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum RequestOrigin {
+pub(super) enum OriginCheck {
     /// None: the client is not a browser.
     None,
     /// An allowed origin, as it was written.
@@ -59,23 +59,19 @@ pub(super) enum RequestOrigin {
 }
 
 /// The origin of a request. `own` is our own origin, as `scheme://host[:port]`.
-pub(super) fn request_origin(
-    headers: &HeaderMap,
-    own: &str,
-    allowed: &[WebOrigin],
-) -> RequestOrigin {
+pub(super) fn request_origin(headers: &HeaderMap, own: &str, allowed: &[WebOrigin]) -> OriginCheck {
     let mut origins = headers.get_all(header::ORIGIN).iter();
     let origin = match (origins.next(), origins.next()) {
-        (None, _) => return RequestOrigin::None,
+        (None, _) => return OriginCheck::None,
         (Some(origin), None) => origin,
-        (Some(_), Some(_)) => return RequestOrigin::Foreign,
+        (Some(_), Some(_)) => return OriginCheck::Foreign,
     };
     // `null` is the origin of every sandboxed page, so it is never allowed.
     let is_allowed = origin.to_str().is_ok_and(|text| {
         let is_listed = |it: &WebOrigin| it.0.eq_ignore_ascii_case(text);
         text.eq_ignore_ascii_case(own) || allowed.iter().any(is_listed)
     });
-    if is_allowed { RequestOrigin::Allowed(origin.clone()) } else { RequestOrigin::Foreign }
+    if is_allowed { OriginCheck::Allowed(origin.clone()) } else { OriginCheck::Foreign }
 }
 
 /// Whether this is a CORS preflight request of a browser.
@@ -113,7 +109,7 @@ pub(super) fn add_cors_headers(headers: &mut HeaderMap, origin: HeaderValue) {
 mod tests {
     use super::*;
 
-    fn origin_of(origins: &[&str]) -> RequestOrigin {
+    fn origin_of(origins: &[&str]) -> OriginCheck {
         let mut headers = HeaderMap::new();
         for origin in origins {
             headers.append(header::ORIGIN, HeaderValue::from_str(origin).unwrap());
@@ -125,11 +121,11 @@ mod tests {
 
     #[test]
     fn allowed_origin_matches_scheme_host_and_port() {
-        assert_eq!(origin_of(&[]), RequestOrigin::None);
+        assert_eq!(origin_of(&[]), OriginCheck::None);
         for good in
             ["https://console.example.org", "http://A.example:8080", "http://localhost:7456"]
         {
-            let expected = RequestOrigin::Allowed(HeaderValue::from_static(good));
+            let expected = OriginCheck::Allowed(HeaderValue::from_static(good));
             assert_eq!(origin_of(&[good]), expected, "{good}");
         }
         for bad in [
@@ -146,10 +142,10 @@ mod tests {
             "https://localhost:7456",
             "https://console.example.org, https://evil.example",
         ] {
-            assert_eq!(origin_of(&[bad]), RequestOrigin::Foreign, "{bad}");
+            assert_eq!(origin_of(&[bad]), OriginCheck::Foreign, "{bad}");
         }
         let twice = ["https://console.example.org"; 2];
-        assert_eq!(origin_of(&twice), RequestOrigin::Foreign, "a browser sends it once");
+        assert_eq!(origin_of(&twice), OriginCheck::Foreign, "a browser sends it once");
     }
 
     #[test]

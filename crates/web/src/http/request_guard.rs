@@ -3,18 +3,18 @@
 
 use super::host::{self, HttpHost, RequestHost};
 use super::limits::ACP_BODY_BYTES_MAX;
-use super::origin::{self, RequestOrigin, WebOrigin};
+use super::origin::{self, OriginCheck, WebOrigin};
 use super::request_refusal::RequestRefusal;
 use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH, SEC_WEBSOCKET_PROTOCOL};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method};
-use jackfield_transport::{Authenticator, PeerIdentity, TenantIdentity};
+use jackfield_transport::{ClientAuthenticator, PeerIdentity, TenantIdentity};
 use std::net::IpAddr;
 
 /// The conditions that every request must satisfy.
 #[derive(Debug, Clone)]
 pub struct RequestGuard {
-    pub authenticator: Authenticator,
+    pub authenticator: ClientAuthenticator,
     /// Accepted hosts in addition to this machine's own names.
     pub hosts: Vec<HttpHost>,
     /// Accepted origins in addition to our own pages.
@@ -78,9 +78,9 @@ impl RequestGuard {
         }
         let own = format!("{}://{written}", arrival.scheme);
         let origin = match origin::request_origin(&head.headers, &own, &self.origins) {
-            RequestOrigin::None => None,
-            RequestOrigin::Allowed(origin) => Some(origin),
-            RequestOrigin::Foreign => return refused(RequestRefusal::ForeignOrigin),
+            OriginCheck::None => None,
+            OriginCheck::Allowed(origin) => Some(origin),
+            OriginCheck::Foreign => return refused(RequestRefusal::ForeignOrigin),
         };
         GuardDecision { origin, access: self.authorize(head) }
     }
@@ -160,8 +160,7 @@ mod tests {
     use super::*;
     use axum::http::Request;
     use bytes::Bytes;
-    use jackfield_transport::BearerToken;
-    use jackfield_transport::TokenFile;
+    use jackfield_transport::{BearerToken, TokenFile};
     use std::net::Ipv4Addr;
     use std::sync::Arc;
 
@@ -181,7 +180,7 @@ mod tests {
             let token = BearerToken::read(&path).unwrap();
             let hosts = vec!["build.example.org".parse().unwrap()];
             let origins = vec!["https://console.example.org".parse().unwrap()];
-            let authenticator = Authenticator::new(
+            let authenticator = ClientAuthenticator::new(
                 file,
                 Some(Arc::new(|it| (it == TENANT_TOKEN).then(GuardBench::tenant))),
             );

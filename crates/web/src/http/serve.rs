@@ -38,7 +38,7 @@ pub async fn serve_http(
 ) -> io::Result<()> {
     let (stop_sender, stopping) = watch::channel(());
     let limiter = ConnectionLimiter::new(ConnectionLimits::of_this_process());
-    let server = Arc::new(WebServer {
+    let server = Arc::new(HttpServerState {
         guard,
         routes: routes.into(),
         limiter: Arc::clone(&limiter),
@@ -59,7 +59,7 @@ pub async fn serve_http(
 }
 
 /// The state that all connections share.
-struct WebServer {
+struct HttpServerState {
     guard: RequestGuard,
     routes: TenantRoutes,
     limiter: Arc<ConnectionLimiter>,
@@ -91,7 +91,7 @@ fn http_builder() -> auto::Builder<TokioExecutor> {
     builder
 }
 
-impl WebServer {
+impl HttpServerState {
     async fn accept(self: Arc<Self>, listener: TcpListener, tls: Option<TlsAcceptor>) {
         loop {
             match listener.accept().await {

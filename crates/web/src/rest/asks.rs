@@ -24,7 +24,7 @@ pub(crate) struct AskList {
 #[serde(rename_all = "camelCase")]
 #[schema(as = Ask, example = json!({
     "sessionId": "s-7f3abcdefghi", "ask": 1, "agent": "codex", "since": "2026-11-15T08:30:00.123Z",
-    "method": "session/request_permission", "what": "run `cargo test`", "kind": "execute",
+    "method": Method::SessionRequestPermission.name(), "what": "run `cargo test`", "kind": "execute",
     "toolCallId": "call-1",
     "options": [
         { "optionId": "once", "name": "Allow once", "kind": "allow_once" },
@@ -100,7 +100,7 @@ pub(crate) async fn list_asks(
 }
 
 async fn list_open(state: &RestState) -> Result<Vec<OpenAsk>, ApiError> {
-    let mut response = state.hub.call(Method::ControlAsks.name(), &json!({})).await?;
+    let mut response = state.hub.call_method(Method::ControlAsks, &json!({})).await?;
     let rows = response.get_mut("asks").map_or(Value::Null, Value::take);
     let rows = if let Value::Array(rows) = rows { rows } else { Vec::new() };
     Ok(rows.into_iter().filter_map(|it| serde_json::from_value(it).ok()).collect())
@@ -152,7 +152,7 @@ pub(crate) async fn answer_ask(
         _ => return Err(ApiError::invalid("set either `option` or `result`")),
     };
     let params = json!({ "sessionId": session, "ask": ask, "result": result });
-    state.hub.call(Method::ControlAnswer.name(), &params).await?;
+    state.hub.call_method(Method::ControlAnswer, &params).await?;
     Ok(Json(DoneResponse { ok: true }))
 }
 

@@ -1,11 +1,11 @@
 //! Error responses: an HTTP status, a stable code and a message.
 
-use crate::rest::hub_client::HubClientError;
 use axum::{
     Json,
     http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
+use jackfield_hub_client::{ErrorResponse, HubClientError};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -122,30 +122,29 @@ impl ApiError {
         ApiError::new(ErrorCode::NotFound, message)
     }
 
-    /// Converts the JSON-RPC error object of an agent or of the hub.
-    pub(crate) fn from_rpc_error(error: &Value) -> ApiError {
-        let name = error.pointer("/data/jackfield/code").and_then(Value::as_str);
-        let message = error["message"].as_str().unwrap_or("the agent gave no reason").to_owned();
-        let code = match (name, error["code"].as_i64()) {
-            (Some("session_not_found" | "ask_not_found" | "prompt_not_waiting"), _) => {
+    /// Converts an error response of an agent or of the hub.
+    pub(crate) fn from_response(error: &ErrorResponse) -> ApiError {
+        let message = error.message().unwrap_or("the agent gave no reason").to_owned();
+        let code = match (error.error_name(), error.code()) {
+            ("session_not_found" | "ask_not_found" | "prompt_not_waiting", _) => {
                 ErrorCode::NotFound
             }
-            (Some("ask_settled" | "fenced"), _) => ErrorCode::Conflict,
-            (Some("key_reused"), _) => ErrorCode::IdempotencyKeyReused,
-            (Some("key_in_use"), _) => ErrorCode::IdempotencyKeyInUse,
-            (Some("invalid_params" | "invalid_request" | "no_agent"), _) => ErrorCode::BadRequest,
-            (Some("not_allowed"), _) => ErrorCode::Forbidden,
-            (Some("overloaded" | "quota"), _) => ErrorCode::RateLimited,
-            (Some("stopping" | "storage_failing"), _) => ErrorCode::UpstreamUnavailable,
-            (Some("agent_not_started" | "agent_suspended" | "cannot_resume"), _) => {
+            ("ask_settled" | "fenced", _) => ErrorCode::Conflict,
+            ("key_reused", _) => ErrorCode::IdempotencyKeyReused,
+            ("key_in_use", _) => ErrorCode::IdempotencyKeyInUse,
+            ("invalid_params" | "invalid_request" | "no_agent", _) => ErrorCode::BadRequest,
+            ("not_allowed", _) => ErrorCode::Forbidden,
+            ("overloaded" | "quota", _) => ErrorCode::RateLimited,
+            ("stopping" | "storage_failing", _) => ErrorCode::UpstreamUnavailable,
+            ("agent_not_started" | "agent_suspended" | "cannot_resume", _) => {
                 ErrorCode::AgentUnavailable
             }
-            (Some("agent_gone" | "interrupted"), _) => ErrorCode::AgentConnectionDropped,
-            (Some("internal"), _) => ErrorCode::InternalError,
-            (None, Some(AUTH_REQUIRED)) => ErrorCode::AgentAuthRequired,
+            ("agent_gone" | "interrupted", _) => ErrorCode::AgentConnectionDropped,
+            ("internal", _) => ErrorCode::InternalError,
+            ("", AUTH_REQUIRED) => ErrorCode::AgentAuthRequired,
             _ => ErrorCode::AgentExecutionFailed,
         };
-        let details = error.get("data").filter(|it| !it.is_null()).cloned();
+        let details = Some(error.data()).filter(|it| !it.is_null()).cloned();
         ApiError { details, ..ApiError::new(code, message) }
     }
 }
@@ -156,7 +155,7 @@ const AUTH_REQUIRED: i64 = -32000;
 impl From<HubClientError> for ApiError {
     fn from(error: HubClientError) -> ApiError {
         match error {
-            HubClientError::Refused(error) => ApiError::from_rpc_error(&error),
+            HubClientError::Refused(error) => ApiError::from_response(&error),
             other => {
                 let hint = "the daemon may be starting or stopping: try again";
                 ApiError::new(ErrorCode::UpstreamUnavailable, format!("{other}; {hint}"))
@@ -184,8 +183,12 @@ mod tests {
     use jackfield_protocol::Fault;
     use serde_json::json;
 
+    fn convert_object(error: Value) -> ApiError {
+        ApiError::from_response(&ErrorResponse::new(error))
+    }
+
     fn convert(fault: &Fault) -> (u16, ApiError) {
-        let error = ApiError::from_rpc_error(&serde_json::from_str(&fault.to_json()).unwrap());
+        let error = convert_object(serde_json::from_str(&fault.to_json()).unwrap());
         (error.code.status().as_u16(), error)
     }
 
@@ -209,9 +212,9 @@ mod tests {
 
     #[test]
     fn agent_error_is_a_failure_unless_it_requires_a_login() {
-        let login = ApiError::from_rpc_error(&json!({ "code": -32000, "message": "log in" }));
+        let login = convert_object(json!({ "code": -32000, "message": "log in" }));
         assert_eq!((login.code, login.message.as_str()), (ErrorCode::AgentAuthRequired, "log in"));
-        let other = ApiError::from_rpc_error(&json!({ "code": -32603, "message": "boom" }));
+        let other = convert_object(json!({ "code": -32603, "message": "boom" }));
         assert_eq!(other.code, ErrorCode::AgentExecutionFailed);
     }
 

@@ -1,10 +1,8 @@
 //! Reads a log for one HTTP client: events wait until the client reads them, and a silent stream is kept
 //! alive.
 
-use crate::rest::{
-    hub_client::{EventLog, HubClientError, LogEntry},
-    streaming::{ChunkWriter, KEEP_ALIVE_INTERVAL, ReaderDisconnected},
-};
+use crate::rest::streaming::{ChunkWriter, KEEP_ALIVE_INTERVAL, ReaderDisconnected};
+use jackfield_hub_client::{EventLog, HubClientError, LogEntry};
 
 /// The next entry of a log. Buffered output is sent first, unless more entries are available at once.
 pub(crate) async fn next_entry(

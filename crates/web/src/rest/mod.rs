@@ -25,7 +25,7 @@ pub use agents::HostedAgents;
 pub use check::WorkDirs;
 pub use openapi::document;
 
-use agents::Agents;
+use agents::AgentDirectory;
 use axum::Router;
 use hub_client::HubClient;
 use jackfield_agents::probe::AgentSurvey;
@@ -39,7 +39,7 @@ use std::{
 };
 
 /// Renders the metrics on request; `None` while the daemon is stopping.
-pub type MetricsSource =
+pub type MetricsRenderer =
     Arc<dyn Fn() -> Pin<Box<dyn Future<Output = Option<String>> + Send>> + Send + Sync>;
 
 /// The configuration of the REST API.
@@ -56,7 +56,7 @@ pub struct RestConfig {
     /// The directories in which agents may work.
     pub dirs: WorkDirs,
     /// `None` for tenants: metrics cover all tenants.
-    pub metrics: Option<MetricsSource>,
+    pub metrics: Option<MetricsRenderer>,
 }
 
 impl fmt::Debug for RestConfig {
@@ -68,12 +68,12 @@ impl fmt::Debug for RestConfig {
 /// The state that all routes share.
 pub(crate) struct RestState {
     hub: HubClient,
-    agents: Agents,
+    agents: AgentDirectory,
     runs: RunRegistry,
     dirs: WorkDirs,
     /// Whether each agent accepts images, as far as it is known.
     image_support: Mutex<BTreeMap<String, bool>>,
-    metrics: Option<MetricsSource>,
+    metrics: Option<MetricsRenderer>,
 }
 
 impl RestState {
@@ -86,7 +86,7 @@ impl RestState {
 pub fn routes(config: &RestConfig) -> Router {
     let state = Arc::new(RestState {
         hub: HubClient::new(config.hub.clone()),
-        agents: Agents::new(
+        agents: AgentDirectory::new(
             config.survey.clone(),
             config.commands.clone(),
             config.hosted_agents.clone(),

@@ -21,7 +21,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
         license(name = "MIT OR Apache-2.0"),
     ),
     // These are sent as server-sent events, so no route has them as its body.
-    components(schemas(runs::RunEvent, sessions::SessionEvent)),
+    components(schemas(runs::RunEvent, sessions::StreamedSessionEvent)),
     modifiers(&TokenSecurity),
     security(("token" = [])),
 )]

@@ -70,7 +70,7 @@ pub(crate) async fn readyz(
 
 async fn hub_status(state: &RestState) -> Result<Value, ApiError> {
     let status =
-        state.hub.connect().await?.call(acp::Method::ControlStatus.name(), &json!({})).await?;
+        state.hub.connect().await?.call_method(acp::Method::ControlStatus, &json!({})).await?;
     if status["stopping"] == true {
         return Err(ApiError::new(ErrorCode::UpstreamUnavailable, "the hub is stopping"));
     }

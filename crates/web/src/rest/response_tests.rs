@@ -6,7 +6,7 @@ use crate::{
 };
 use jackfield_agents::{find::ProgramLocations, probe::AgentSurvey};
 use jackfield_catalog::Catalog;
-use jackfield_transport::{Authenticator, BearerToken, EndpointAddress, HubDialer};
+use jackfield_transport::{BearerToken, ClientAuthenticator, EndpointAddress, HubDialer};
 use serde_json::{Value, json};
 use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 use tokio::{
@@ -35,7 +35,7 @@ impl TestDaemon {
             panic!("not an HTTP address")
         };
         let guard = RequestGuard {
-            authenticator: Authenticator::from(&token),
+            authenticator: ClientAuthenticator::from(&token),
             hosts: vec![],
             origins: vec![],
         };

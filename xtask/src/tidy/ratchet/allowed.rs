@@ -31,6 +31,30 @@ pub(crate) const ALLOWED: &[AllowedName] = &[
         subject: "words",
         reason: "the words of a shell command",
     },
+    AllowedName {
+        rule: RatchetRule::Metaphors,
+        path: "crates/agents/src/",
+        subject: "AGAIN",
+        reason: "an error number of the system",
+    },
+    AllowedName {
+        rule: RatchetRule::Metaphors,
+        path: "crates/transport/src/relay.rs",
+        subject: "AGAIN",
+        reason: "an error number of the system",
+    },
+    AllowedName {
+        rule: RatchetRule::Metaphors,
+        path: "crates/workspace-fs/src/",
+        subject: "AGAIN",
+        reason: "an error number of the system",
+    },
+    AllowedName {
+        rule: RatchetRule::Metaphors,
+        path: "crates/views/src/usage.rs",
+        subject: "used",
+        reason: "a member of `usage_update` in ACP, and of our JSON output",
+    },
 ];
 
 /// Removes what the exceptions allow, and complains about exceptions that nothing needs.

@@ -1,7 +1,7 @@
 //! Converts the approval requests of Codex into permission requests to the client.
 
 use crate::codex::command;
-use crate::{PermissionAnswer, PermissionOption, ToolKind, ToolUpdate, Turn};
+use crate::{AdapterTurn, PermissionAnswer, PermissionOption, ToolKind, ToolUpdate};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -53,7 +53,7 @@ impl PendingApprovals {
         id: &Value,
         params: &Value,
         known: Option<ToolUpdate>,
-        turn: &mut Turn,
+        turn: &mut AdapterTurn,
     ) -> bool {
         let known = known.unwrap_or_default();
         let question = match method {
@@ -86,7 +86,12 @@ impl PendingApprovals {
         true
     }
 
-    pub(super) fn on_answer(&mut self, key: &str, answer: PermissionAnswer<'_>, turn: &mut Turn) {
+    pub(super) fn on_answer(
+        &mut self,
+        key: &str,
+        answer: PermissionAnswer<'_>,
+        turn: &mut AdapterTurn,
+    ) {
         let Some(approval) = self.open.remove(key) else { return };
         let chosen = match answer {
             PermissionAnswer::Selected(option) => {
@@ -100,7 +105,7 @@ impl PendingApprovals {
     }
 
     /// The program no longer waits for an answer. It reports this after the client's answer, too.
-    pub(super) fn on_resolved(&mut self, id: &Value, turn: &mut Turn) {
+    pub(super) fn on_resolved(&mut self, id: &Value, turn: &mut AdapterTurn) {
         let key = id.to_string();
         if self.open.remove(&key).is_some() {
             turn.withdraw_request(&key);
@@ -169,9 +174,9 @@ fn decision_option(index: usize, offered: &Value) -> Option<ApprovalOption> {
         _ => {}
     }
     let rule = &offered["acceptWithExecpolicyAmendment"]["execpolicy_amendment"];
-    if let Some(words) = rule.as_array() {
-        let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
-        let name = format!("Always allow `{}`", words.join(" "));
+    if let Some(prefix) = rule.as_array() {
+        let prefix: Vec<&str> = prefix.iter().filter_map(Value::as_str).collect();
+        let name = format!("Always allow `{}`", prefix.join(" "));
         return Some(ApprovalOption::new(&format!("rule-{index}"), name, "allow_always", result));
     }
     let rule = &offered["applyNetworkPolicyAmendment"]["network_policy_amendment"];

@@ -3,7 +3,7 @@
 use super::streamed_messages::{DeltaKind, PART_SEPARATOR, StreamedMessages};
 use crate::codex::file_change;
 use crate::codex::item::{self, ItemContent, ItemPhase};
-use crate::{ToolStatus, ToolUpdate, Turn};
+use crate::{AdapterTurn, ToolStatus, ToolUpdate};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ pub(super) struct ItemTracker {
     messages: StreamedMessages,
     /// Tool calls of this turn, as they were sent last.
     tools: BTreeMap<String, ToolUpdate>,
-    outputs: BTreeMap<String, CommandOutput>,
+    outputs: BTreeMap<String, StreamedOutput>,
     /// Calls that outlived their turn. They were closed with it, so they are not updated any more.
     closed_calls: BTreeSet<String>,
     /// Threads of sub-agents, and the call that started each.
@@ -22,7 +22,7 @@ pub(super) struct ItemTracker {
 
 /// The output of a running command, and how much of it was sent.
 #[derive(Debug, Default)]
-struct CommandOutput {
+struct StreamedOutput {
     text: String,
     sent_len: usize,
 }
@@ -57,7 +57,7 @@ impl ItemTracker {
     }
 
     /// `item/started` and `item/completed`.
-    pub(super) fn on_item(&mut self, message: &Value, phase: ItemPhase, turn: &mut Turn) {
+    pub(super) fn on_item(&mut self, message: &Value, phase: ItemPhase, turn: &mut AdapterTurn) {
         let item = &message["params"]["item"];
         let id = item["id"].as_str().unwrap_or_default();
         match item::parse_item(item, phase, &self.cwd) {
@@ -89,7 +89,7 @@ impl ItemTracker {
         thread: &str,
         message: &Value,
         phase: ItemPhase,
-        turn: &mut Turn,
+        turn: &mut AdapterTurn,
     ) {
         let item = &message["params"]["item"];
         let id = item["id"].as_str().unwrap_or_default();
@@ -108,7 +108,7 @@ impl ItemTracker {
         }
     }
 
-    fn on_tool(&mut self, id: &str, mut tool: ToolUpdate, message: &Value, turn: &mut Turn) {
+    fn on_tool(&mut self, id: &str, mut tool: ToolUpdate, message: &Value, turn: &mut AdapterTurn) {
         if self.closed_calls.contains(id) || !turn.is_running() {
             return turn.report_unmapped(message);
         }
@@ -131,7 +131,7 @@ impl ItemTracker {
         }
     }
 
-    fn on_thought(&mut self, id: &str, item: &Value, turn: &mut Turn) {
+    fn on_thought(&mut self, id: &str, item: &Value, turn: &mut AdapterTurn) {
         let all = |key: &str| {
             let parts = item[key].as_array().into_iter().flatten();
             parts.filter_map(Value::as_str).collect::<Vec<_>>().join(PART_SEPARATOR)
@@ -144,7 +144,7 @@ impl ItemTracker {
         self.messages.push_full(id, DeltaKind::Summary, &summary, turn);
     }
 
-    pub(super) fn on_delta(&mut self, kind: DeltaKind, params: &Value, turn: &mut Turn) {
+    pub(super) fn on_delta(&mut self, kind: DeltaKind, params: &Value, turn: &mut AdapterTurn) {
         let text = |key: &str| params[key].as_str().unwrap_or_default();
         let index = match kind {
             DeltaKind::Text => &Value::Null,
@@ -158,7 +158,7 @@ impl ItemTracker {
     /// A command printed output. An update repeats all content, so it is sent when the output has
     /// grown by a quarter: the total is then linear in its size, not quadratic. The end of the item
     /// contains all of it.
-    pub(super) fn on_output(&mut self, message: &Value, turn: &mut Turn) {
+    pub(super) fn on_output(&mut self, message: &Value, turn: &mut AdapterTurn) {
         let params = &message["params"];
         let id = params["itemId"].as_str().unwrap_or_default();
         let Some(tool) = self.open_tool(id) else { return turn.report_unmapped(message) };
@@ -176,18 +176,18 @@ impl ItemTracker {
         }
     }
 
-    pub(super) fn on_patch(&mut self, message: &Value, turn: &mut Turn) {
+    pub(super) fn on_patch(&mut self, message: &Value, turn: &mut AdapterTurn) {
         let tool = file_change::to_tool_update(&message["params"]["changes"], &self.cwd);
         self.on_tool_progress(message, tool, turn);
     }
 
-    pub(super) fn on_progress(&mut self, message: &Value, turn: &mut Turn) {
+    pub(super) fn on_progress(&mut self, message: &Value, turn: &mut AdapterTurn) {
         let text = message["params"]["message"].as_str().unwrap_or_default();
         self.on_tool_progress(message, ToolUpdate::new().with_text(text), turn);
     }
 
     /// New information about a running call.
-    fn on_tool_progress(&mut self, message: &Value, update: ToolUpdate, turn: &mut Turn) {
+    fn on_tool_progress(&mut self, message: &Value, update: ToolUpdate, turn: &mut AdapterTurn) {
         let id = message["params"]["itemId"].as_str().unwrap_or_default();
         let Some(tool) = self.open_tool(id) else { return turn.report_unmapped(message) };
         let changed = item::changed_fields(tool, update);
@@ -204,7 +204,7 @@ impl ItemTracker {
     }
 
     /// The items that the end of a turn repeats, in case a message was not sent before.
-    pub(super) fn on_final_items(&mut self, items: &Value, turn: &mut Turn) {
+    pub(super) fn on_final_items(&mut self, items: &Value, turn: &mut AdapterTurn) {
         for item in items.as_array().into_iter().flatten() {
             if item["type"] == "agentMessage" {
                 let message = json!({"params": {"item": item}});

@@ -14,10 +14,10 @@ mod params;
 mod streamed_messages;
 
 use super::failure;
-use super::token_counts::TokenCounts;
+use super::token_counts::ThreadTokenCounts;
 use crate::{
-    Dialect, PermissionAnswer, ProgramCapabilities, ProgramLifetime, Prompt, SettingChange,
-    StartContext, StopReason, Turn, TurnFailure,
+    AdapterTurn, Dialect, PermissionAnswer, ProgramCapabilities, ProgramLifetime, ProgramSetting,
+    PromptInput, StartContext, StopReason, TurnFailure,
 };
 use approvals::PendingApprovals;
 use items::ItemTracker;
@@ -33,7 +33,7 @@ pub(super) struct AppServerDialect {
     model: Option<String>,
     effort: Option<String>,
     request_count: u64,
-    requests: BTreeMap<u64, SentRequest>,
+    requests: BTreeMap<u64, AppServerRequest>,
     /// The input of a prompt that waits for the thread.
     pending_input: Option<Value>,
     /// The id of the turn that processes the prompt.
@@ -66,7 +66,7 @@ enum LinkState {
 
 /// A request that was sent to the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum SentRequest {
+enum AppServerRequest {
     Initialize,
     Thread,
     Turn,
@@ -76,8 +76,8 @@ enum SentRequest {
 /// The tokens of the thread at the start of the turn, and now.
 #[derive(Debug, Default)]
 struct TokenMeter {
-    base: Option<TokenCounts>,
-    total: Option<TokenCounts>,
+    base: Option<ThreadTokenCounts>,
+    total: Option<ThreadTokenCounts>,
 }
 
 impl Dialect for AppServerDialect {
@@ -89,7 +89,7 @@ impl Dialect for AppServerDialect {
         ProgramCapabilities { images: true, mcp: true }
     }
 
-    fn on_start(&mut self, start: &StartContext<'_>, turn: &mut Turn) {
+    fn on_start(&mut self, start: &StartContext<'_>, turn: &mut AdapterTurn) {
         let owned = |text: Option<&str>| text.map(str::to_owned);
         *self = AppServerDialect {
             thread_request: params::thread_request(start, turn),
@@ -98,7 +98,7 @@ impl Dialect for AppServerDialect {
             effort: owned(start.reasoning),
             // Codex reports the earlier usage of a resumed thread later.
             meter: TokenMeter {
-                base: start.agent_session_id.is_none().then(TokenCounts::default),
+                base: start.agent_session_id.is_none().then(ThreadTokenCounts::default),
                 total: None,
             },
             ..AppServerDialect::default()
@@ -106,7 +106,7 @@ impl Dialect for AppServerDialect {
         self.send_initialize(turn);
     }
 
-    fn on_prompt(&mut self, prompt: &Prompt, turn: &mut Turn) {
+    fn on_prompt(&mut self, prompt: &PromptInput, turn: &mut AdapterTurn) {
         self.items.begin_turn();
         (self.active_turn, self.is_turn_started, self.is_cancel_pending) = (None, false, false);
         self.error = None;
@@ -125,7 +125,7 @@ impl Dialect for AppServerDialect {
         self.pending_input = Some(input);
     }
 
-    fn on_line(&mut self, line: &str, turn: &mut Turn) {
+    fn on_line(&mut self, line: &str, turn: &mut AdapterTurn) {
         let Some(message) = turn.parse_object(line) else { return };
         match (message["method"].as_str(), message.get("id")) {
             (Some(method), Some(id)) => self.on_request(method, id, &message, turn),
@@ -141,7 +141,7 @@ impl Dialect for AppServerDialect {
         }
     }
 
-    fn on_cancel(&mut self, turn: &mut Turn) -> bool {
+    fn on_cancel(&mut self, turn: &mut AdapterTurn) -> bool {
         if self.pending_input.take().is_some() {
             turn.complete(StopReason::Cancelled);
         } else {
@@ -151,27 +151,27 @@ impl Dialect for AppServerDialect {
         true
     }
 
-    fn on_answer(&mut self, key: &str, answer: PermissionAnswer<'_>, turn: &mut Turn) {
+    fn on_answer(&mut self, key: &str, answer: PermissionAnswer<'_>, turn: &mut AdapterTurn) {
         self.approvals.on_answer(key, answer, turn);
     }
 
-    fn on_setting(&mut self, setting: SettingChange<'_>, _turn: &mut Turn) -> bool {
+    fn on_setting(&mut self, setting: ProgramSetting<'_>, _turn: &mut AdapterTurn) -> bool {
         match setting {
             // `turn/start` can set a model, but cannot restore the default. It could set a sandbox,
             // but without the user's configuration of it (network, more writable directories). A
             // new process that resumes the thread applies both.
-            SettingChange::Model("default")
-            | SettingChange::Reasoning("default")
-            | SettingChange::Mode(_) => {
+            ProgramSetting::Model("default")
+            | ProgramSetting::Reasoning("default")
+            | ProgramSetting::Mode(_) => {
                 return false;
             }
-            SettingChange::Model(model) => self.model = Some(model.to_owned()),
-            SettingChange::Reasoning(effort) => self.effort = Some(effort.to_owned()),
+            ProgramSetting::Model(model) => self.model = Some(model.to_owned()),
+            ProgramSetting::Reasoning(effort) => self.effort = Some(effort.to_owned()),
         }
         true
     }
 
-    fn on_exit(&mut self, exit: &AgentExit, turn: &mut Turn) {
+    fn on_exit(&mut self, exit: &AgentExit, turn: &mut AdapterTurn) {
         if let Some(error) = self.error.take() {
             turn.fail(failure::from_error(&error));
         } else if turn.is_running() {
@@ -182,11 +182,11 @@ impl Dialect for AppServerDialect {
 }
 
 impl AppServerDialect {
-    fn send_initialize(&mut self, turn: &mut Turn) {
+    fn send_initialize(&mut self, turn: &mut AdapterTurn) {
         let version = env!("CARGO_PKG_VERSION");
         let client = json!({"name": "jackfield", "title": "Jackfield", "version": version});
         self.send_request(
-            SentRequest::Initialize,
+            AppServerRequest::Initialize,
             "initialize",
             &json!({"clientInfo": client}),
             turn,
@@ -194,13 +194,13 @@ impl AppServerDialect {
         self.link = LinkState::Initializing;
     }
 
-    fn open_thread(&mut self, turn: &mut Turn) {
+    fn open_thread(&mut self, turn: &mut AdapterTurn) {
         let (method, params) = self.thread_request.clone();
-        self.send_request(SentRequest::Thread, method, &params, turn);
+        self.send_request(AppServerRequest::Thread, method, &params, turn);
         self.link = LinkState::OpeningThread;
     }
 
-    fn start_turn(&mut self, thread: &str, input: &Value, turn: &mut Turn) {
+    fn start_turn(&mut self, thread: &str, input: &Value, turn: &mut AdapterTurn) {
         let mut params = json!({"threadId": thread, "input": input});
         if let Some(model) = &self.model {
             params["model"] = json!(model);
@@ -208,11 +208,11 @@ impl AppServerDialect {
         if let Some(effort) = &self.effort {
             params["effort"] = json!(effort);
         }
-        self.send_request(SentRequest::Turn, "turn/start", &params, turn);
+        self.send_request(AppServerRequest::Turn, "turn/start", &params, turn);
     }
 
     /// Interrupts a cancelled turn, once, as soon as it can be.
-    fn interrupt_turn(&mut self, turn: &mut Turn) {
+    fn interrupt_turn(&mut self, turn: &mut AdapterTurn) {
         if let (LinkState::Ready { thread }, Some(active)) = (&self.link, &self.active_turn)
             && self.is_turn_started
             && self.is_cancel_pending
@@ -220,16 +220,16 @@ impl AppServerDialect {
             let params = json!({"threadId": thread, "turnId": active});
             self.is_cancel_pending = false;
             self.interrupted_turn = Some(active.clone());
-            self.send_request(SentRequest::Interrupt, "turn/interrupt", &params, turn);
+            self.send_request(AppServerRequest::Interrupt, "turn/interrupt", &params, turn);
         }
     }
 
     fn send_request(
         &mut self,
-        request: SentRequest,
+        request: AppServerRequest,
         method: &str,
         params: &Value,
-        turn: &mut Turn,
+        turn: &mut AdapterTurn,
     ) {
         self.request_count += 1;
         let id = self.request_count;
@@ -237,17 +237,17 @@ impl AppServerDialect {
         turn.write_json(&json!({"id": id, "method": method, "params": params}));
     }
 
-    fn on_response(&mut self, request: SentRequest, message: &Value, turn: &mut Turn) {
+    fn on_response(&mut self, request: AppServerRequest, message: &Value, turn: &mut AdapterTurn) {
         if let Some(error) = message.get("error") {
             return self.on_error_response(request, error, turn);
         }
         let result = &message["result"];
         match request {
-            SentRequest::Initialize => {
+            AppServerRequest::Initialize => {
                 turn.write_json(&json!({"method": "initialized"}));
                 self.open_thread(turn);
             }
-            SentRequest::Thread => {
+            AppServerRequest::Thread => {
                 let Some(thread) = result["thread"]["id"].as_str() else {
                     let error = json!({"message": "the response contains no thread id"});
                     return self.on_error_response(request, &error, turn);
@@ -257,21 +257,26 @@ impl AppServerDialect {
                     self.start_turn(thread, &input, turn);
                 }
             }
-            SentRequest::Turn => self.on_turn_id(result["turn"]["id"].as_str(), turn),
+            AppServerRequest::Turn => self.on_turn_id(result["turn"]["id"].as_str(), turn),
             // `turn/completed` reports the end of the turn.
-            SentRequest::Interrupt => {}
+            AppServerRequest::Interrupt => {}
         }
     }
 
-    fn on_error_response(&mut self, request: SentRequest, error: &Value, turn: &mut Turn) {
+    fn on_error_response(
+        &mut self,
+        request: AppServerRequest,
+        error: &Value,
+        turn: &mut AdapterTurn,
+    ) {
         let message =
             error["message"].as_str().unwrap_or("the request failed for an unknown reason");
         match request {
-            SentRequest::Initialize => self.link = LinkState::Closed,
-            SentRequest::Thread => self.link = LinkState::Initialized,
-            SentRequest::Turn => {}
+            AppServerRequest::Initialize => self.link = LinkState::Closed,
+            AppServerRequest::Thread => self.link = LinkState::Initialized,
+            AppServerRequest::Turn => {}
             // The turn has already ended; this response may even arrive after the next prompt.
-            SentRequest::Interrupt => {
+            AppServerRequest::Interrupt => {
                 turn.send_notice(message);
                 if self.active_turn.is_some() && self.active_turn == self.interrupted_turn {
                     self.active_turn = None;
@@ -285,7 +290,7 @@ impl AppServerDialect {
     }
 
     /// Codex will process the prompt under this turn id.
-    fn on_turn_id(&mut self, id: Option<&str>, turn: &mut Turn) {
+    fn on_turn_id(&mut self, id: Option<&str>, turn: &mut AdapterTurn) {
         if !turn.is_running() || self.active_turn.is_some() {
             return;
         }
@@ -298,8 +303,8 @@ impl AppServerDialect {
     }
 
     /// A turn has started. Codex may also start one by itself.
-    fn on_turn_started(&mut self, id: Option<&str>, turn: &mut Turn) {
-        if self.requests.values().any(|it| *it == SentRequest::Turn) {
+    fn on_turn_started(&mut self, id: Option<&str>, turn: &mut AdapterTurn) {
+        if self.requests.values().any(|it| *it == AppServerRequest::Turn) {
             self.on_turn_id(id, turn);
         }
         if self.active_turn.is_some() && self.active_turn.as_deref() == id {
@@ -308,7 +313,7 @@ impl AppServerDialect {
         }
     }
 
-    fn on_request(&mut self, method: &str, id: &Value, message: &Value, turn: &mut Turn) {
+    fn on_request(&mut self, method: &str, id: &Value, message: &Value, turn: &mut AdapterTurn) {
         let params = &message["params"];
         let known = params["itemId"].as_str().and_then(|item| self.items.known_call(item));
         if !self.approvals.on_request(method, id, params, known, turn) {

@@ -3,12 +3,17 @@
 use super::streamed_messages::DeltaKind;
 use super::{AppServerDialect, LinkState, failure};
 use crate::codex::item::ItemPhase;
-use crate::codex::token_counts::TokenCounts;
-use crate::{PlanEntry, StopReason, Turn};
+use crate::codex::token_counts::ThreadTokenCounts;
+use crate::{AdapterTurn, PlanEntry, StopReason};
 use serde_json::Value;
 
 impl AppServerDialect {
-    pub(super) fn on_notification(&mut self, method: &str, message: &Value, turn: &mut Turn) {
+    pub(super) fn on_notification(
+        &mut self,
+        method: &str,
+        message: &Value,
+        turn: &mut AdapterTurn,
+    ) {
         let params = &message["params"];
         if let Some(thread) = self.sub_agent_thread(params) {
             return self.on_sub_agent(&thread, method, message, turn);
@@ -45,7 +50,13 @@ impl AppServerDialect {
         params["threadId"].as_str().filter(|thread| thread != own).map(str::to_owned)
     }
 
-    fn on_sub_agent(&mut self, thread: &str, method: &str, message: &Value, turn: &mut Turn) {
+    fn on_sub_agent(
+        &mut self,
+        thread: &str,
+        method: &str,
+        message: &Value,
+        turn: &mut AdapterTurn,
+    ) {
         match method {
             "item/started" => {
                 self.items.on_sub_agent_item(thread, message, ItemPhase::Started, turn);
@@ -63,7 +74,7 @@ impl AppServerDialect {
         }
     }
 
-    fn on_completed(&mut self, ended: &Value, turn: &mut Turn) {
+    fn on_completed(&mut self, ended: &Value, turn: &mut AdapterTurn) {
         // A turn that Codex started by itself, or that has already ended, has no waiting prompt.
         if self.active_turn.is_none() || self.active_turn.as_deref() != ended["id"].as_str() {
             return;
@@ -84,7 +95,7 @@ impl AppServerDialect {
         self.approvals.clear();
     }
 
-    fn on_error(&mut self, params: &Value, turn: &mut Turn) {
+    fn on_error(&mut self, params: &Value, turn: &mut AdapterTurn) {
         let error = &params["error"];
         if params["willRetry"] != true {
             self.error = Some(error.clone());
@@ -98,30 +109,30 @@ impl AppServerDialect {
         }
     }
 
-    fn on_tokens(&mut self, params: &Value, turn: &mut Turn) {
+    fn on_tokens(&mut self, params: &Value, turn: &mut AdapterTurn) {
         let usage = &params["tokenUsage"];
         let (total, last) =
-            (TokenCounts::parse(&usage["total"]), TokenCounts::parse(&usage["last"]));
+            (ThreadTokenCounts::parse(&usage["total"]), ThreadTokenCounts::parse(&usage["last"]));
         self.meter.total = Some(total);
         if self.active_turn.is_some() && self.active_turn.as_deref() == params["turnId"].as_str() {
             let base = *self.meter.base.get_or_insert(total.since(last));
-            let used = total.since(base);
-            if !used.is_zero() {
-                turn.record_usage(used.to_usage());
+            let turn_tokens = total.since(base);
+            if !turn_tokens.is_zero() {
+                turn.record_usage(turn_tokens.to_usage());
             }
         } else {
             // A resumed thread reports its earlier usage.
             self.meter.base = Some(total);
         }
-        let used = usage["last"]["totalTokens"].as_u64();
-        if let Some((used, size)) = used.zip(usage["modelContextWindow"].as_u64()) {
-            turn.send_context_size(used, size);
+        let used_tokens = usage["last"]["totalTokens"].as_u64();
+        if let Some((used_tokens, size)) = used_tokens.zip(usage["modelContextWindow"].as_u64()) {
+            turn.send_context_size(used_tokens, size);
         }
     }
 }
 
 /// Handles notifications that do not concern the state of the turn.
-fn on_other_notification(method: &str, message: &Value, turn: &mut Turn) {
+fn on_other_notification(method: &str, message: &Value, turn: &mut AdapterTurn) {
     let params = &message["params"];
     let text = |key: &str| params[key].as_str().unwrap_or_default();
     match method {

@@ -1,11 +1,14 @@
 //! The parameters of requests to Codex: thread, sandbox, MCP servers, input.
 
 use crate::mcp::to_object;
-use crate::{Prompt, PromptBlock, StartContext, Turn};
+use crate::{AdapterTurn, PromptBlock, PromptInput, StartContext};
 use serde_json::{Map, Value, json};
 
 /// The method and the parameters of the request that opens the thread.
-pub(super) fn thread_request(start: &StartContext<'_>, turn: &mut Turn) -> (&'static str, Value) {
+pub(super) fn thread_request(
+    start: &StartContext<'_>,
+    turn: &mut AdapterTurn,
+) -> (&'static str, Value) {
     let mut params = json!({"cwd": start.cwd});
     if let Some((policy, sandbox)) = start.mode.and_then(approval_and_sandbox) {
         params["approvalPolicy"] = json!(policy);
@@ -42,7 +45,7 @@ fn approval_and_sandbox(id: &str) -> Option<(&'static str, &'static str)> {
 }
 
 /// Converts ACP's MCP servers into the configuration of Codex.
-fn mcp_servers(servers: &[Value], turn: &mut Turn) -> Map<String, Value> {
+fn mcp_servers(servers: &[Value], turn: &mut AdapterTurn) -> Map<String, Value> {
     let mut config = Map::new();
     for server in servers {
         let name = server["name"].as_str().unwrap_or("server");
@@ -68,7 +71,7 @@ fn mcp_servers(servers: &[Value], turn: &mut Turn) -> Map<String, Value> {
 }
 
 /// Converts a prompt: first all text, then the images.
-pub(super) fn turn_input(prompt: &Prompt) -> Value {
+pub(super) fn turn_input(prompt: &PromptInput) -> Value {
     let mut input = Vec::new();
     let text = prompt.to_text();
     if !text.is_empty() {
@@ -101,7 +104,7 @@ mod tests {
             mode: Some("auto"),
             mcp_servers: &mcp,
         };
-        let mut turn = Turn::default();
+        let mut turn = AdapterTurn::default();
         let (method, params) = thread_request(&start, &mut turn);
         assert_eq!(method, "thread/start");
         assert_eq!(
@@ -120,7 +123,7 @@ mod tests {
 
     #[test]
     fn images_follow_the_text() {
-        let prompt = Prompt {
+        let prompt = PromptInput {
             blocks: vec![
                 PromptBlock::Image { mime: "image/png".to_owned(), data: "AA==".to_owned() },
                 PromptBlock::Text("what is it?".to_owned()),

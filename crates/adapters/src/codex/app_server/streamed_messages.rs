@@ -1,6 +1,6 @@
 //! Streamed text and thoughts: each is sent once, even if an interrupted stream starts again.
 
-use crate::{StreamedText, Turn};
+use crate::{AdapterTurn, StreamedText};
 use std::collections::BTreeMap;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,7 +44,7 @@ impl StreamedMessages {
         kind: DeltaKind,
         part: u64,
         delta: &str,
-        turn: &mut Turn,
+        turn: &mut AdapterTurn,
     ) {
         let message = self.message_mut(id, kind);
         if message.part < part {
@@ -54,7 +54,13 @@ impl StreamedMessages {
         send_text(&message.id, kind, message.text.push_delta(delta), turn);
     }
 
-    pub(super) fn push_full(&mut self, id: &str, kind: DeltaKind, text: &str, turn: &mut Turn) {
+    pub(super) fn push_full(
+        &mut self,
+        id: &str,
+        kind: DeltaKind,
+        text: &str,
+        turn: &mut AdapterTurn,
+    ) {
         let message = self.message_mut(id, kind);
         message.is_complete = true;
         send_text(&message.id, kind, message.text.push_full(text), turn);
@@ -93,7 +99,7 @@ impl StreamedMessages {
     }
 }
 
-fn send_text(id: &str, kind: DeltaKind, text: &str, turn: &mut Turn) {
+fn send_text(id: &str, kind: DeltaKind, text: &str, turn: &mut AdapterTurn) {
     match kind {
         DeltaKind::Text => turn.send_text(id, text),
         DeltaKind::Summary | DeltaKind::RawThought => turn.send_thought(id, text),
@@ -105,7 +111,7 @@ mod tests {
     use super::*;
     use crate::turn::TurnEffect;
 
-    fn sent_chunks(turn: &Turn) -> Vec<(String, String)> {
+    fn sent_chunks(turn: &AdapterTurn) -> Vec<(String, String)> {
         let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
         let updates = turn.effects.iter().filter_map(|effect| match effect {
             TurnEffect::SendUpdate(update) => Some(update),
@@ -116,7 +122,7 @@ mod tests {
 
     #[test]
     fn message_restarted_under_another_id_is_sent_once() {
-        let (mut messages, mut turn) = (StreamedMessages::default(), Turn::default());
+        let (mut messages, mut turn) = (StreamedMessages::default(), AdapterTurn::default());
         messages.push_delta("a", DeltaKind::Text, 0, "Hello from", &mut turn);
         messages.restart_incomplete();
         messages.push_delta("b", DeltaKind::Text, 0, "Hello", &mut turn);
@@ -128,7 +134,7 @@ mod tests {
 
     #[test]
     fn parts_of_thoughts_are_separated() {
-        let (mut messages, mut turn) = (StreamedMessages::default(), Turn::default());
+        let (mut messages, mut turn) = (StreamedMessages::default(), AdapterTurn::default());
         messages.push_delta("r", DeltaKind::Summary, 0, "one", &mut turn);
         messages.push_delta("r", DeltaKind::Summary, 1, "two", &mut turn);
         messages.push_full("r", DeltaKind::Summary, "one\n\ntwo\n\nthree", &mut turn);

@@ -1,14 +1,14 @@
 //! Cases that the recordings do not cover.
 
 use super::*;
-use crate::outcome::TurnOutcome;
+use crate::outcome::AdapterTurnOutcome;
 use crate::turn::TurnEffect;
 use crate::{FailureCause, PromptBlock};
 
 /// A dialect whose program is simulated by the test.
 struct TestServer {
     dialect: AppServerDialect,
-    turn: Turn,
+    turn: AdapterTurn,
 }
 
 fn start_context(agent_session_id: Option<&'static str>) -> StartContext<'static> {
@@ -24,7 +24,8 @@ fn start_context(agent_session_id: Option<&'static str>) -> StartContext<'static
 
 impl TestServer {
     fn new(agent_session_id: Option<&'static str>) -> TestServer {
-        let mut test = TestServer { dialect: AppServerDialect::default(), turn: Turn::default() };
+        let mut test =
+            TestServer { dialect: AppServerDialect::default(), turn: AdapterTurn::default() };
         test.turn.begin();
         test.dialect.on_start(&start_context(agent_session_id), &mut test.turn);
         test
@@ -43,7 +44,7 @@ impl TestServer {
     }
 
     fn prompt(&mut self, text: &str) {
-        let prompt = Prompt { blocks: vec![PromptBlock::Text(text.to_owned())] };
+        let prompt = PromptInput { blocks: vec![PromptBlock::Text(text.to_owned())] };
         self.dialect.on_prompt(&prompt, &mut self.turn);
     }
 
@@ -97,7 +98,7 @@ impl TestServer {
 
     fn failure(&self) -> &TurnFailure {
         match &self.turn.outcome {
-            Some(TurnOutcome::Failed(failure)) => failure,
+            Some(AdapterTurnOutcome::Failed(failure)) => failure,
             other => panic!("{other:?}"),
         }
     }
@@ -108,7 +109,8 @@ impl TestServer {
     }
 }
 
-const CANCELLED: Option<TurnOutcome> = Some(TurnOutcome::Completed(StopReason::Cancelled));
+const CANCELLED: Option<AdapterTurnOutcome> =
+    Some(AdapterTurnOutcome::Completed(StopReason::Cancelled));
 
 #[test]
 fn prompt_waits_for_the_thread() {
@@ -371,11 +373,11 @@ fn exit_after_an_error_fails_with_that_error() {
 #[test]
 fn model_applies_to_the_next_turn_and_mode_needs_a_restart() {
     let mut test = TestServer::with_running_turn();
-    let turn = &mut Turn::default();
-    assert!(test.dialect.on_setting(SettingChange::Model("m"), turn));
-    assert!(test.dialect.on_setting(SettingChange::Reasoning("high"), turn));
-    assert!(!test.dialect.on_setting(SettingChange::Mode("auto"), turn));
-    assert!(!test.dialect.on_setting(SettingChange::Model("default"), turn));
+    let turn = &mut AdapterTurn::default();
+    assert!(test.dialect.on_setting(ProgramSetting::Model("m"), turn));
+    assert!(test.dialect.on_setting(ProgramSetting::Reasoning("high"), turn));
+    assert!(!test.dialect.on_setting(ProgramSetting::Mode("auto"), turn));
+    assert!(!test.dialect.on_setting(ProgramSetting::Model("default"), turn));
     test.end_turn("u1", "completed");
     test.next_turn();
     let params = test.written_lines()[0]["params"].clone();

@@ -46,7 +46,7 @@ fn restarts_are_configurable_and_limited() {
         }
         let is_gave_up =
             |it: &BusOutput| matches!(it, BusOutput::Note(BusNote::GaveUp { ends: 5, .. }));
-        (fixture.bus.counters.restarts, fixture.other_outputs.iter().any(is_gave_up))
+        (fixture.bus.gauges().counters.restarts, fixture.other_outputs.iter().any(is_gave_up))
     };
     assert_eq!(count_restarts(RestartRule::Always, true), (5, true));
     assert_eq!(count_restarts(RestartRule::OnFailure, false), (5, true));
@@ -94,7 +94,7 @@ fn client_that_does_not_read_pauses_its_worker_and_is_closed_later() {
     );
     assert!(fixture.other_outputs.iter().any(is_pause));
     fixture.other_outputs.clear();
-    let bytes = fixture.bus.clients[&A].outbox.bytes();
+    let bytes = fixture.bus.clients.get_mut(A).unwrap().unread_bytes();
     fixture.feed(BusInput::ClientWrote { conn: A, bytes });
     assert!(matches!(
         fixture.other_outputs[..],
@@ -228,15 +228,16 @@ fn updates_before_the_session_id_are_limited_in_bytes() {
                 .send_from_worker(worker, &json!({ "method": "session/update", "params": params }));
         }
         assert!(
-            fixture.bus.unnamed_updates.used_bytes() <= UNNAMED_UPDATE_LIMITS.own_max * (n + 1)
+            fixture.bus.parts.cx.unnamed_updates().used_bytes()
+                <= UNNAMED_UPDATE_LIMITS.own_max * (n + 1)
         );
     }
-    assert!(fixture.bus.unnamed_updates.used_bytes() <= UNNAMED_UPDATE_LIMITS.all_max);
+    assert!(fixture.bus.parts.cx.unnamed_updates().used_bytes() <= UNNAMED_UPDATE_LIMITS.all_max);
     assert!(0 < fixture.bus.gauges().counters.undelivered);
     for worker in fixture.spawned.clone() {
         fixture.end_worker(worker, false);
     }
-    assert_eq!(fixture.bus.unnamed_updates.used_bytes(), 0);
+    assert_eq!(fixture.bus.parts.cx.unnamed_updates().used_bytes(), 0);
 }
 
 #[test]
@@ -273,7 +274,7 @@ fn workers_wait_sooner_while_the_total_outbox_is_too_large() {
     assert_eq!(pauses(&fixture), 0, "one client may have more");
     let busy_client = ConnId(3);
     fixture.feed(BusInput::ClientOpened { conn: busy_client });
-    fixture.bus.clients.get_mut(&busy_client).unwrap().outbox.resize(OUTBOX_BYTES_ALL_MAX);
+    fixture.bus.clients.get_mut(busy_client).unwrap().set_unread_bytes(OUTBOX_BYTES_ALL_MAX);
     fixture.send_from_worker(worker, &update);
     assert_eq!(pauses(&fixture), 1);
     fixture.feed(BusInput::ClientWrote { conn: A, bytes: 3 << 20 });

@@ -5,10 +5,13 @@ mod lifecycle;
 mod slow_clients;
 
 use super::*;
-use jackfield_hub::Exit;
+use jackfield_hub::{ConnId, Exit};
 use jackfield_protocol::{Fault, Frame};
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 const A: ConnId = ConnId(1);
 const B: ConnId = ConnId(2);

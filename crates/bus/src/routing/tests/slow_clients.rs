@@ -115,7 +115,7 @@ fn worker_waits_again_for_a_client_that_has_caught_up() {
     fixture.relay(B, &request(&json!(1), "m", &json!({})));
     exceed_outbox(&mut fixture, worker);
     fixture.tick_at(SHARED_HOLD_MS);
-    let bytes = fixture.bus.clients[&A].outbox.bytes();
+    let bytes = fixture.bus.clients.get_mut(A).unwrap().unread_bytes();
     fixture.feed(BusInput::ClientWrote { conn: A, bytes });
     fixture.other_outputs.clear();
     exceed_outbox(&mut fixture, worker);
@@ -131,7 +131,7 @@ fn clients_that_stopped_reading_are_closed_while_all_outboxes_are_full() {
     let (stalled, small) = (ConnId(3), ConnId(4));
     for (conn, bytes) in [(stalled, OUTBOX_BYTES_ALL_MAX), (small, OUTBOX_BYTES_MIN)] {
         fixture.feed(BusInput::ClientOpened { conn });
-        fixture.bus.clients.get_mut(&conn).unwrap().outbox.resize(bytes);
+        fixture.bus.clients.get_mut(conn).unwrap().set_unread_bytes(bytes);
     }
     // A reads, and has unread bytes at this moment.
     fixture.now = STALLED_MS - 1;

@@ -17,7 +17,7 @@ use super::{
     retry::{RetryBackoff, is_retryable, parse_retry_after},
 };
 use crate::{ChatSettings, http};
-use jackfield_protocol::{chain, redact::Redactor};
+use jackfield_protocol::{chain, redact::SecretRedactor};
 use reqwest::{
     Client, RequestBuilder, Response, Url,
     header::{ACCEPT, CONTENT_TYPE, LOCATION, RETRY_AFTER},
@@ -46,7 +46,7 @@ pub(crate) struct ModelClient {
     endpoint: ModelEndpoint,
     settings: ChatSettings,
     /// Redacts the API key, which a server may repeat.
-    redactor: Redactor,
+    redactor: SecretRedactor,
     rejected_fields: Mutex<RejectedFields>,
 }
 
@@ -57,7 +57,7 @@ impl ModelClient {
             http_client: OnceLock::new(),
             endpoint: ModelEndpoint::new(settings)?,
             settings: settings.clone(),
-            redactor: Redactor::new(&secrets),
+            redactor: SecretRedactor::new(&secrets),
             rejected_fields: Mutex::default(),
         })
     }

@@ -1,5 +1,7 @@
 //! The tool `apply_patch`: makes several changes to several files, in the patch format that some
 //! models learned, or as a unified diff. All hunks apply, or nothing is changed.
+//!
+//! Own code because hunks of that format have no line numbers, which crates for unified diffs need.
 
 mod apply;
 mod parse;

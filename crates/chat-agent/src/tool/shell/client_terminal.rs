@@ -1,6 +1,6 @@
 //! Runs a command in a terminal of the client, which the user sees in the editor while it runs.
 
-use super::{CommandExit, CommandResult, OUTPUT_BYTES_MAX, ShellCommand};
+use super::{CommandExit, OUTPUT_BYTES_MAX, ShellCall, ShellResult};
 use crate::tool::{ProgressSink, SessionContext};
 use agent_client_protocol::{
     Client, Error,
@@ -20,10 +20,10 @@ use tokio::{sync::oneshot, time::timeout};
 const KILL_MAX: Duration = Duration::from_secs(5);
 
 pub(super) async fn run_command(
-    command: &ShellCommand,
+    command: &ShellCall,
     context: &SessionContext,
     on_progress: ProgressSink<'_>,
-) -> Result<CommandResult, String> {
+) -> Result<ShellResult, String> {
     let terminal = ClientTerminal::create(command, context).await?;
     let content = vec![ToolCallContent::Terminal(Terminal::new(terminal.id.clone()))];
     on_progress(ToolCallUpdateFields::new().content(content.clone()));
@@ -36,7 +36,7 @@ pub(super) async fn run_command(
         CommandExit::TimedOut
     };
     let output = terminal.read_output().await?;
-    Ok(CommandResult { exit, output, content })
+    Ok(ShellResult { exit, output, content })
 }
 
 /// A terminal of the client. Dropping it kills the command and releases the terminal.
@@ -50,7 +50,7 @@ impl ClientTerminal {
     /// Sends the request in a separate task, so that a terminal is released even if it is created
     /// after the call was canceled.
     async fn create(
-        command: &ShellCommand,
+        command: &ShellCall,
         context: &SessionContext,
     ) -> Result<ClientTerminal, String> {
         let (client, session_id) = (context.client.clone(), context.session_id.clone());

@@ -6,7 +6,7 @@ use crate::{
     tool::{Show, Site, cut, fenced},
 };
 use agent_client_protocol::v1::schema::ToolCallUpdateFields;
-use jackfield_agents::{AgentEvent, Exit, Launch, Ledger, Speaks, Stop, spawn};
+use jackfield_agents::{AgentProcessEvent, Exit, Launch, Ledger, Speaks, Stop, spawn};
 use jackfield_workspace_fs::OutputTail;
 use jackfield_protocol::chain;
 use std::{pin::pin, time::Duration};
@@ -36,7 +36,7 @@ pub(super) async fn run(shell: &Shell, site: &Site, show: Show<'_>) -> Result<En
     let mut handle = spawn(&site.guard, &launch, &mark, &ledger, events, ())
         .map_err(|it| format!("The command could not be started: {}.", chain(&it)))?;
     handle.close_stdin();
-    let mut printed = Printed::new();
+    let mut printed = PrintedOutput::new();
     let (mut late, mut news) = (false, false);
     let mut deadline = pin!(sleep(shell.limit));
     let mut tick = interval(SHOW_EVERY);
@@ -44,11 +44,11 @@ pub(super) async fn run(shell: &Shell, site: &Site, show: Show<'_>) -> Result<En
     let exit = loop {
         tokio::select! {
             event = heard.recv() => match event {
-                Some(((), AgentEvent::Output(bytes))) => {
+                Some(((), AgentProcessEvent::Output(bytes))) => {
                     printed.push(&bytes);
                     news = true;
                 }
-                Some(((), AgentEvent::Gone(exit))) => break exit,
+                Some(((), AgentProcessEvent::Gone(exit))) => break exit,
                 Some(_) => {}
                 None => break Exit::default(),
             },
@@ -79,15 +79,15 @@ pub(super) async fn run(shell: &Shell, site: &Site, show: Show<'_>) -> Result<En
 }
 
 /// The beginning and the end of what was printed.
-struct Printed {
+struct PrintedOutput {
     head: Vec<u8>,
     screen: OutputTail,
     bytes: usize,
 }
 
-impl Printed {
-    fn new() -> Printed {
-        Printed { head: Vec::new(), screen: OutputTail::new(OUTPUT_BYTES_MAX), bytes: 0 }
+impl PrintedOutput {
+    fn new() -> PrintedOutput {
+        PrintedOutput { head: Vec::new(), screen: OutputTail::new(OUTPUT_BYTES_MAX), bytes: 0 }
     }
 
     fn push(&mut self, bytes: &[u8]) {
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn both_ends_of_much_output_are_kept() {
-        let mut printed = Printed::new();
+        let mut printed = PrintedOutput::new();
         printed.push(b"first\n");
         assert_eq!(printed.text(), "first\n");
         for _ in 0..300 {

@@ -1,14 +1,14 @@
 //! Runs a command as our own process, under a guard that ends its whole process tree with it.
 
-use super::{CommandExit, CommandResult, OUTPUT_BYTES_MAX, ShellCommand};
+use super::{CommandExit, OUTPUT_BYTES_MAX, ShellCall, ShellResult};
 use crate::{
     process::{child_environment, new_process_marker, open_ledger},
     tool::{ProgressSink, SessionContext, to_fenced_block, truncate::join_ends},
 };
 use agent_client_protocol::v1::schema::ToolCallUpdateFields;
 use jackfield_agents::{
-    AgentEvent, AgentExit, AgentHandle, LaunchCommand, ProcessLedger, StdoutFormat, StopUrgency,
-    spawn_agent,
+    AgentExit, AgentHandle, AgentProcessEvent, LaunchCommand, ProcessLedger, StdoutFormat,
+    StopUrgency, spawn_agent,
 };
 use jackfield_protocol::chain;
 use jackfield_workspace_fs::OutputTail;
@@ -29,16 +29,16 @@ const HEAD_BYTES_MAX: usize = 16 << 10;
 /// A running command. Dropping it ends the process tree. This is how a command is canceled.
 struct RunningProcess {
     handle: AgentHandle,
-    events: mpsc::Receiver<((), AgentEvent)>,
+    events: mpsc::Receiver<((), AgentProcessEvent)>,
     /// Stays open while the process runs.
     _ledger: ProcessLedger,
 }
 
 pub(super) async fn run_command(
-    command: &ShellCommand,
+    command: &ShellCall,
     context: &SessionContext,
     on_progress: ProgressSink<'_>,
-) -> Result<CommandResult, String> {
+) -> Result<ShellResult, String> {
     let mut process = start_process(command, context)?;
     process.handle.close_stdin();
     let mut output = OutputBuffer::new();
@@ -49,11 +49,11 @@ pub(super) async fn run_command(
     let exit = loop {
         tokio::select! {
             event = process.events.recv() => match event {
-                Some(((), AgentEvent::Output(bytes))) => {
+                Some(((), AgentProcessEvent::Output(bytes))) => {
                     output.push(&bytes);
                     has_new_output = true;
                 }
-                Some(((), AgentEvent::Gone(exit))) => break exit,
+                Some(((), AgentProcessEvent::Gone(exit))) => break exit,
                 Some(_) => {}
                 None => break AgentExit::default(),
             },
@@ -82,13 +82,10 @@ pub(super) async fn run_command(
     let text = output.text();
     let content =
         if text.is_empty() { Vec::new() } else { vec![to_fenced_block(&output.shown_text())] };
-    Ok(CommandResult { exit, output: text, content })
+    Ok(ShellResult { exit, output: text, content })
 }
 
-fn start_process(
-    command: &ShellCommand,
-    context: &SessionContext,
-) -> Result<RunningProcess, String> {
+fn start_process(command: &ShellCall, context: &SessionContext) -> Result<RunningProcess, String> {
     let (sender, events) = mpsc::channel(EVENTS_MAX);
     let (ledger, marker) =
         prepare_ledger(context).map_err(|error| format!("No command can be run: {error}."))?;

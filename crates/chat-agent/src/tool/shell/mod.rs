@@ -26,14 +26,14 @@ const TEXT_CHARS_MAX: usize = OUTPUT_CHARS_MAX - 300;
 const OUTPUT_BYTES_MAX: usize = 1 << 20;
 
 #[derive(Debug)]
-pub(crate) struct ShellCommand {
+pub(crate) struct ShellCall {
     line: String,
     cwd: ResolvedPath,
     timeout: Duration,
 }
 
 /// The result of a command.
-struct CommandResult {
+struct ShellResult {
     exit: CommandExit,
     output: String,
     /// For the user.
@@ -70,11 +70,11 @@ pub(super) async fn prepare(
         locations: vec![cwd.to_location(None)],
         content: Vec::new(),
         permission: RequiredPermission::Named(permission_name(&line, &cwd.display)),
-        work: ToolWork::Shell(ShellCommand { line, cwd, timeout }),
+        work: ToolWork::Shell(ShellCall { line, cwd, timeout }),
     })
 }
 
-impl ShellCommand {
+impl ShellCall {
     pub(super) async fn run(
         self,
         context: &SessionContext,
@@ -88,8 +88,8 @@ impl ShellCommand {
         result.map_or_else(ToolOutcome::failure, |it| self.to_outcome(it))
     }
 
-    fn to_outcome(&self, result: CommandResult) -> ToolOutcome {
-        let CommandResult { exit, output, content } = result;
+    fn to_outcome(&self, result: ShellResult) -> ToolOutcome {
+        let ShellResult { exit, output, content } = result;
         let secs = self.timeout.as_secs();
         let status = match &exit {
             CommandExit::Code(code) => format!("exit status {code}"),

@@ -1,5 +1,8 @@
 //! Converts HTML to readable text: without scripts, one line per block. It is not a full parser,
 //! and processes any input in one pass.
+//!
+//! Own code because html2text and htmd parse the page with html5ever into a tree, whose size and
+//! depth a hostile page decides, and because nanohtml2text, which does not, is made for emails.
 
 /// Elements whose content is skipped.
 const SKIPPED: &[&str] = &["script", "style", "noscript", "template", "svg", "iframe"];

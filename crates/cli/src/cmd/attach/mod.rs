@@ -7,14 +7,14 @@ use crate::{
     app::CommandContext,
     env,
     hub::{
-        AgentChoice, ClientProtocol, ConnectionEvent, HubConnection, SessionRow, find_session,
-        is_response_to, list_sessions, parse_event, parse_response,
+        AgentChoice, CommandConnection, SessionRow, find_session, list_sessions, read_notifications,
     },
     out::ConversationFormat,
     report::CommandError,
 };
 use clap::Args;
 use jackfield_events::EventKind;
+use jackfield_hub_client::{ClientProtocol, parse_event};
 use jackfield_protocol::acp::Method;
 use serde_json::json;
 use view::AttachView;
@@ -70,7 +70,7 @@ impl AttachCommand {
         };
         conn.watch_signals()?;
         let params = json!({ "sessionId": row.session_id, "after": after });
-        let attach_id = conn.send_request(Method::ControlAttach.name(), &params)?;
+        let attach_id = conn.send_request(Method::ControlAttach, &params)?;
         AttachView::new(conn, &context.output, row, self.format).run(attach_id)
     }
 
@@ -78,9 +78,9 @@ impl AttachCommand {
     fn open_session(
         &self,
         context: &CommandContext,
-    ) -> Result<(HubConnection, SessionRow), CommandError> {
+    ) -> Result<(CommandConnection, SessionRow), CommandError> {
         let launch = self.launch_args.resolve(context, None)?;
-        let mut conn = self.with_frame_printing(HubConnection::new(
+        let mut conn = self.with_frame_printing(CommandConnection::new(
             context.daemon.dial_or_start()?,
             &context.output,
         )?);
@@ -95,7 +95,7 @@ impl AttachCommand {
     fn find_session(
         &self,
         context: &CommandContext,
-    ) -> Result<(HubConnection, SessionRow), CommandError> {
+    ) -> Result<(CommandConnection, SessionRow), CommandError> {
         let choice = self.launch_args.choose_agent(context)?;
         let mut conn = self.with_frame_printing(context.daemon.connect("attach")?);
         let rows = list_sessions(&mut conn)?;
@@ -120,7 +120,7 @@ impl AttachCommand {
         Ok((conn, row))
     }
 
-    fn with_frame_printing(&self, mut conn: HubConnection) -> HubConnection {
+    fn with_frame_printing(&self, mut conn: CommandConnection) -> CommandConnection {
         if self.format == ConversationFormat::Json {
             conn.start_printing_frames();
         }
@@ -151,26 +151,14 @@ fn find_last_prompt(
     from: u64,
 ) -> Result<Option<u64>, CommandError> {
     let mut conn = context.daemon.connect("attach")?;
-    let params = json!({ "sessionId": row.session_id, "after": from, "observe": true });
-    let id = conn.send_request(Method::ControlAttach.name(), &params)?;
     let mut found = None;
-    loop {
-        match conn.next_event(None)? {
-            ConnectionEvent::Frame(frame) if is_response_to(&frame, id) => {
-                parse_response(&frame)?;
-                return Ok(found);
-            }
-            ConnectionEvent::Frame(frame) if frame.is_method(Method::ControlTurn) => {
-                if let Some(event) = parse_event(&frame)
-                    && event.body.kind() == EventKind::Prompted
-                {
-                    found = event.seq.map(|it| it.0).filter(|it| 0 < *it).or(found);
-                }
-            }
-            ConnectionEvent::Closed => {
-                return Err(CommandError::ConnectionClosed { waited_for: "the last turn".into() });
-            }
-            _ => {}
+    read_notifications(&mut conn, &row.session_id, from, "the last turn", &mut |frame| {
+        if frame.is_method(Method::ControlTurn)
+            && let Some(event) = parse_event(frame)
+            && event.body.kind() == EventKind::Prompted
+        {
+            found = event.seq.map(|it| it.0).filter(|it| 0 < *it).or(found);
         }
-    }
+    })?;
+    Ok(found)
 }

@@ -2,20 +2,17 @@
 
 use super::super::log::print_frame;
 use crate::{
-    hub::{
-        ConnectionEvent, EventDecoder, HubConnection, SessionRow, is_response_to, parse_event,
-        parse_response,
-    },
+    hub::{CommandConnection, ConnectionEvent, SessionRow},
     out::{
         CommandOutput, ConversationFormat, DIM, NoteDestination, TranscriptPrinter, ViewPrinter,
         paint,
     },
     report::CommandError,
-    requests::PermissionRequest,
+    requests::PermissionPrompt,
 };
 use jackfield_events::{EventBody, TurnOutcome, UserAsked};
-use jackfield_protocol::acp::Method;
-use jackfield_protocol::{Frame, Kind};
+use jackfield_hub_client::{EventDecoder, HubResponse, parse_event};
+use jackfield_protocol::{Frame, Kind, acp::Method};
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -24,7 +21,7 @@ use std::{
 
 /// An attached session.
 pub(super) struct AttachView {
-    conn: HubConnection,
+    conn: CommandConnection,
     output: CommandOutput,
     row: SessionRow,
     format: ConversationFormat,
@@ -34,8 +31,8 @@ pub(super) struct AttachView {
     /// The ids of this client's prompts that have no response yet.
     pending_prompts: BTreeSet<u64>,
     /// Requests that wait for the user; the first one is shown.
-    open_requests: VecDeque<PermissionRequest>,
-    turn: TurnState,
+    open_requests: VecDeque<PermissionPrompt>,
+    turn: AttachedTurn,
     /// Whether the failure of the last turn was printed.
     is_failure_printed: bool,
     /// Stdin is closed: exit when all prompts are answered.
@@ -46,7 +43,7 @@ pub(super) struct AttachView {
 
 /// The state of the running turn, of this client or another one.
 #[derive(PartialEq, Eq)]
-enum TurnState {
+enum AttachedTurn {
     None,
     Running,
     /// This client canceled it.
@@ -69,7 +66,7 @@ enum PromptKind {
 
 impl AttachView {
     pub(super) fn new(
-        conn: HubConnection,
+        conn: CommandConnection,
         output: &CommandOutput,
         row: SessionRow,
         format: ConversationFormat,
@@ -90,7 +87,7 @@ impl AttachView {
             view_printer: view_printer.map(|it| (EventDecoder::default(), it)),
             pending_prompts: BTreeSet::new(),
             open_requests: VecDeque::new(),
-            turn: if is_working { TurnState::Running } else { TurnState::None },
+            turn: if is_working { AttachedTurn::Running } else { AttachedTurn::None },
             is_failure_printed: false,
             is_stdin_closed: false,
             is_live: false,
@@ -105,15 +102,19 @@ impl AttachView {
         ));
         loop {
             let next = match self.conn.next_event(None)? {
-                ConnectionEvent::Frame(frame) if is_response_to(&frame, attach_id) => {
-                    parse_response(&frame)?;
+                ConnectionEvent::Response(response) if response.id == attach_id => {
+                    response.into_result()?;
                     self.go_live()?
                 }
-                ConnectionEvent::Frame(frame) => self.on_frame(&frame)?,
+                ConnectionEvent::Response(response) => self.on_response(response)?,
+                ConnectionEvent::Frame(frame) => {
+                    self.on_frame(&frame)?;
+                    NextStep::Continue
+                }
                 ConnectionEvent::StdinLine(line) => self.on_stdin_line(line?.trim())?,
                 ConnectionEvent::StdinClosed => self.on_stdin_closed(),
                 ConnectionEvent::Interrupt => self.on_interrupt()?,
-                ConnectionEvent::TimedOut => NextStep::Continue,
+                ConnectionEvent::LogEvent(_) | ConnectionEvent::TimedOut => NextStep::Continue,
                 ConnectionEvent::Closed => {
                     self.transcript.finish()?;
                     let waited_for = "new events".to_owned();
@@ -135,10 +136,10 @@ impl AttachView {
         Ok(NextStep::Continue)
     }
 
-    fn on_frame(&mut self, frame: &Frame) -> Result<NextStep, CommandError> {
+    fn on_frame(&mut self, frame: &Frame) -> Result<(), CommandError> {
         match (frame.kind(), frame.known_method()) {
             (Kind::Request, _) => self.on_request(frame)?,
-            (Kind::Response, _) => return self.on_response(frame),
+            (Kind::Response, _) => {}
             (Kind::Notification, Some(Method::CancelRequest)) => {
                 let request = frame.request_id().unwrap_or_default();
                 self.open_requests.retain(|it| it.id != request);
@@ -161,22 +162,22 @@ impl AttachView {
                 if let Some(event) = event {
                     self.on_event(&event.body)?;
                 }
-                if self.turn == TurnState::None {
+                if self.turn == AttachedTurn::None {
                     self.transcript.finish()?;
                 }
             }
         }
-        Ok(NextStep::Continue)
+        Ok(())
     }
 
     fn on_event(&mut self, body: &EventBody<Value>) -> Result<(), CommandError> {
         match body {
             EventBody::Prompted(_) => {
-                self.turn = TurnState::Running;
+                self.turn = AttachedTurn::Running;
                 self.is_failure_printed = false;
             }
             EventBody::Ended(ended) => {
-                self.turn = TurnState::None;
+                self.turn = AttachedTurn::None;
                 self.is_failure_printed = !matches!(ended.outcome, TurnOutcome::Stopped(_));
                 if self.format == ConversationFormat::Quiet && self.is_live {
                     self.output.print_text(self.transcript.final_message())?;
@@ -189,7 +190,7 @@ impl AttachView {
     }
 
     fn on_request(&mut self, frame: &Frame) -> Result<(), CommandError> {
-        match PermissionRequest::parse(frame, &mut |call| self.transcript.find_tool(call)) {
+        match PermissionPrompt::parse(frame, &mut |call| self.transcript.find_tool(call)) {
             None => self.conn.refuse_request(frame),
             Some(request) => {
                 self.transcript.finish()?;
@@ -203,16 +204,15 @@ impl AttachView {
     }
 
     /// Handles the response to a prompt. An error is printed unless an event has reported it.
-    fn on_response(&mut self, frame: &Frame) -> Result<NextStep, CommandError> {
-        let id = frame.id().and_then(|it| it.parse().ok()).unwrap_or_default();
-        if !self.pending_prompts.remove(&id) {
+    fn on_response(&mut self, response: HubResponse) -> Result<NextStep, CommandError> {
+        if !self.pending_prompts.remove(&response.id) {
             return Ok(NextStep::Continue);
         }
         self.transcript.finish()?;
-        if let Err(error) = parse_response(frame)
+        if let Err(error) = response.into_result()
             && !self.is_failure_printed
         {
-            error.print_report(&self.output);
+            CommandError::from(error).print_report(&self.output);
         }
         Ok(if self.is_stdin_closed && self.pending_prompts.is_empty() {
             NextStep::Detach
@@ -251,14 +251,14 @@ impl AttachView {
         if kind == PromptKind::Steer {
             params["_meta"] = json!({ "jackfield": { "steer": true } });
         }
-        let id = self.conn.send_request(Method::SessionPrompt.name(), &params)?;
+        let id = self.conn.send_request(Method::SessionPrompt, &params)?;
         self.pending_prompts.insert(id);
-        if kind == PromptKind::Steer && self.turn == TurnState::Running {
-            self.turn = TurnState::Canceled;
+        if kind == PromptKind::Steer && self.turn == AttachedTurn::Running {
+            self.turn = AttachedTurn::Canceled;
             // The hub answers the open requests of a turn that it cancels.
             self.open_requests.clear();
             self.print_note("canceling the running turn");
-        } else if self.turn != TurnState::None {
+        } else if self.turn != AttachedTurn::None {
             self.print_note("queued behind the running turn");
         }
         Ok(())
@@ -271,7 +271,7 @@ impl AttachView {
     }
 
     fn on_interrupt(&mut self) -> Result<NextStep, CommandError> {
-        if self.turn != TurnState::Running {
+        if self.turn != AttachedTurn::Running {
             return Ok(NextStep::Detach);
         }
         self.output.print_alert(&format!(
@@ -283,11 +283,11 @@ impl AttachView {
     }
 
     fn cancel_turn(&mut self) -> Result<(), CommandError> {
-        if self.turn == TurnState::Running {
-            self.turn = TurnState::Canceled;
+        if self.turn == AttachedTurn::Running {
+            self.turn = AttachedTurn::Canceled;
         }
         let params = json!({ "sessionId": self.row.session_id });
-        self.conn.send_notification(Method::SessionCancel.name(), &params)
+        self.conn.send_notification(Method::SessionCancel, &params)
     }
 
     fn print_note(&self, line: &str) {

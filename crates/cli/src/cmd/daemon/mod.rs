@@ -5,7 +5,7 @@ mod stop;
 use crate::{
     app::CommandContext,
     env,
-    hub::{HubConnection, ResponseWait, WaitLimit, storage_warning},
+    hub::{CommandConnection, storage_warning},
     out::{DIM, OutputFormat, WARNING, paint, print_json_document},
     report::CommandError,
 };
@@ -120,9 +120,8 @@ fn start_daemon(context: &CommandContext) -> Result<(), CommandError> {
 }
 
 /// Requests the status of the daemon.
-pub(super) fn request_status(conn: &mut HubConnection) -> Result<Value, CommandError> {
-    let wait = ResponseWait { waited_for: "the daemon's status", limit: WaitLimit::Hub };
-    conn.call_method(Method::ControlStatus.name(), &json!({}), wait)
+pub(super) fn request_status(conn: &mut CommandConnection) -> Result<Value, CommandError> {
+    conn.call_hub(Method::ControlStatus, &json!({}), "the daemon's status")
 }
 
 impl DaemonStatusCommand {

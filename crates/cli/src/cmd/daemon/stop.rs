@@ -3,10 +3,7 @@
 use super::request_status;
 use crate::{
     app::CommandContext,
-    hub::{
-        ConnectionEvent, ResponseWait, STOP_SECONDS_MAX, WaitLimit, check_agent_mark,
-        send_single_request_within,
-    },
+    hub::{ConnectionEvent, STOP_SECONDS_MAX, check_agent_mark, send_single_request_within},
     out::format_count,
     report::CommandError,
 };
@@ -48,7 +45,7 @@ fn stop_by_request(context: &CommandContext, force: bool) -> Result<(), CommandE
         // An error response is an answer, too; the request below reports it.
         match send_single_request_within(
             &socket,
-            Method::ControlStatus.name(),
+            Method::ControlStatus,
             &json!({}),
             ANSWER_SECONDS_MAX,
         ) {
@@ -68,8 +65,7 @@ fn stop_by_request(context: &CommandContext, force: bool) -> Result<(), CommandE
     };
     let agents = request_status(&mut conn)?["agents"].as_u64().and_then(|it| it.try_into().ok());
     let agents = format_count(agents.unwrap_or(0), "agent");
-    let wait = ResponseWait { waited_for: "the daemon to answer", limit: WaitLimit::Hub };
-    conn.call_method(Method::ControlStop.name(), &json!({}), wait)?;
+    conn.call_hub(Method::ControlStop, &json!({}), "the daemon to answer")?;
     let started_at = Instant::now();
     let limit = started_at + Duration::from_secs(STOP_SECONDS_MAX);
     let mut until = started_at + NOTICE_DELAY;

@@ -1,7 +1,7 @@
 //! Checks the journal: whether it can be written, whether the daemon uses the file at its path, and whether its records
 //! are intact.
 
-use super::HealthCheck;
+use super::DoctorCheck;
 use crate::{
     hub::{lost_records_warning, storage_warning},
     out::{format_count, format_event_range},
@@ -36,11 +36,11 @@ pub(super) fn check_journal(
     path: &Path,
     daemon: Option<&RunningDaemon<'_>>,
     is_running: bool,
-) -> HealthCheck {
+) -> DoctorCheck {
     if is_running && daemon.is_none() {
         // The daemon may be in the middle of a write, so a check would prove nothing.
         let path = path.display();
-        return HealthCheck::passed(
+        return DoctorCheck::passed(
             NAME,
             format!("{path} is in use by a daemon and was not checked"),
         );
@@ -50,18 +50,18 @@ pub(super) fn check_journal(
         .and_then(|()| check_disk(path))
         .and_then(|()| check_content(path));
     match found {
-        Ok(found) => HealthCheck::passed(NAME, found),
+        Ok(found) => DoctorCheck::passed(NAME, found),
         Err(check) => check,
     }
 }
 
 /// Whether the daemon reports a storage problem.
-fn check_daemon_storage(daemon: Option<&RunningDaemon<'_>>) -> Result<(), HealthCheck> {
+fn check_daemon_storage(daemon: Option<&RunningDaemon<'_>>) -> Result<(), DoctorCheck> {
     let Some(storage) = daemon.map(|it| &it.status["storage"]) else { return Ok(()) };
     if storage["ok"] == false {
         let error = storage["error"].as_str().unwrap_or_default();
         let found = format!("{}: {error}", storage["problem"].as_str().unwrap_or_default());
-        return Err(HealthCheck::failed(
+        return Err(DoctorCheck::failed(
             NAME,
             found,
             storage["wayOut"].as_str().unwrap_or_default(),
@@ -74,7 +74,7 @@ fn check_daemon_storage(daemon: Option<&RunningDaemon<'_>>) -> Result<(), Health
 }
 
 /// Whether the daemon has the file at the path open.
-fn check_identity(path: &Path, daemon: Option<&RunningDaemon<'_>>) -> Result<(), HealthCheck> {
+fn check_identity(path: &Path, daemon: Option<&RunningDaemon<'_>>) -> Result<(), DoctorCheck> {
     let Some(pid) = daemon.and_then(|it| it.pid) else { return Ok(()) };
     let file_id = fs::metadata(path).ok().map(|it| (it.dev(), it.ino()));
     let (mut uses_journal, mut open_files) = (false, BTreeSet::new());
@@ -93,11 +93,11 @@ fn check_identity(path: &Path, daemon: Option<&RunningDaemon<'_>>) -> Result<(),
     let action = if file_id.is_some() { "replaced" } else { "removed" };
     let found = format!("{} was {action} while the daemon (pid {pid}) had it open", path.display());
     let fix = "put the file back; if it is lost, restart the daemon: jackfield daemon restart";
-    Err(HealthCheck::failed(NAME, found, fix))
+    Err(DoctorCheck::failed(NAME, found, fix))
 }
 
 /// Whether the directory is writable and has free space.
-fn check_disk(path: &Path) -> Result<(), HealthCheck> {
+fn check_disk(path: &Path) -> Result<(), DoctorCheck> {
     let Some(dir) = path.parent().filter(|it| it.exists()) else { return Ok(()) };
     let shown = dir.display();
     let files = [dir, path];
@@ -107,12 +107,12 @@ fn check_disk(path: &Path) -> Result<(), HealthCheck> {
             Err(rustix::io::Errno::ROFS) => {
                 let found = format!("the file system of {shown} is read-only");
                 let fix = "check the kernel's log for disk errors, then make it writable: mount -o remount,rw";
-                return Err(HealthCheck::failed(NAME, found, fix));
+                return Err(DoctorCheck::failed(NAME, found, fix));
             }
             Err(error) => {
                 let found = format!("{} cannot be read and written: {error}", file.display());
                 let fix = format!("change the owner: chown {} {}", user_id(), file.display());
-                return Err(HealthCheck::failed(NAME, found, fix));
+                return Err(DoctorCheck::failed(NAME, found, fix));
             }
         }
     }
@@ -120,7 +120,7 @@ fn check_disk(path: &Path) -> Result<(), HealthCheck> {
     if free < FREE_BYTES_MIN {
         let found = format!("only {} MiB are free on the file system of {shown}", free / MIB);
         let fix = "free some space: prompts are refused when none is left";
-        return Err(HealthCheck::failed(NAME, found, fix));
+        return Err(DoctorCheck::failed(NAME, found, fix));
     }
     Ok(())
 }
@@ -130,7 +130,7 @@ fn user_id() -> u32 {
 }
 
 /// Whether the journal opens and its records are intact.
-fn check_content(path: &Path) -> Result<String, HealthCheck> {
+fn check_content(path: &Path) -> Result<String, DoctorCheck> {
     let shown = path.display();
     let Ok(meta) = fs::metadata(path) else {
         return Ok(format!("{shown} is created on first use"));
@@ -153,21 +153,21 @@ fn check_content(path: &Path) -> Result<String, HealthCheck> {
     Ok(format!("{size}, {sessions}, {events} checked{rest}"))
 }
 
-fn open_failure(path: &Path, error: &OpenError) -> HealthCheck {
+fn open_failure(path: &Path, error: &OpenError) -> DoctorCheck {
     match error {
         OpenError::TooNew { .. } => {
-            HealthCheck::failed(NAME, error.to_string(), "install that version")
+            DoctorCheck::failed(NAME, error.to_string(), "install that version")
         }
         _ => unusable_check(path, chain(error)),
     }
 }
 
-fn unusable_check(path: &Path, why: String) -> HealthCheck {
+fn unusable_check(path: &Path, why: String) -> DoctorCheck {
     let path = path.display();
-    HealthCheck::failed(NAME, why, format!("keep a copy, then move it away: mv {path} {path}.bad"))
+    DoctorCheck::failed(NAME, why, format!("keep a copy, then move it away: mv {path} {path}.bad"))
 }
 
-fn damage_check(inspection: &JournalInspection, first: &DamagedEvents) -> HealthCheck {
+fn damage_check(inspection: &JournalInspection, first: &DamagedEvents) -> DoctorCheck {
     let DamagedEvents { stream, first, last, damage } = first;
     let events = format_event_range(*first, *last);
     let more = match inspection.damaged.len() {
@@ -176,11 +176,11 @@ fn damage_check(inspection: &JournalInspection, first: &DamagedEvents) -> Health
     };
     let found = format!("{events} of {stream} cannot be read: {damage}{more}");
     let fix = format!("save the rest: jackfield sessions export {stream} --skip-damaged -o FILE");
-    HealthCheck::failed(NAME, found, fix)
+    DoctorCheck::failed(NAME, found, fix)
 }
 
-fn lost_records_check(warning: String) -> HealthCheck {
+fn lost_records_check(warning: String) -> DoctorCheck {
     let fix = "if you have a copy of `journal.db-wal`, stop the daemon and put it back; the next written event \
                ends this warning";
-    HealthCheck::failed(NAME, warning, fix)
+    DoctorCheck::failed(NAME, warning, fix)
 }

@@ -33,20 +33,20 @@ pub(crate) struct DoctorCommand {
 }
 
 /// The result of one check.
-struct HealthCheck {
+struct DoctorCheck {
     name: &'static str,
     found: String,
     /// How to fix it, if the check failed.
     fix: Option<String>,
 }
 
-impl HealthCheck {
-    fn passed(name: &'static str, found: impl Into<String>) -> HealthCheck {
-        HealthCheck { name, found: found.into(), fix: None }
+impl DoctorCheck {
+    fn passed(name: &'static str, found: impl Into<String>) -> DoctorCheck {
+        DoctorCheck { name, found: found.into(), fix: None }
     }
 
-    fn failed(name: &'static str, found: impl Into<String>, fix: impl Into<String>) -> HealthCheck {
-        HealthCheck { name, found: found.into(), fix: Some(fix.into()) }
+    fn failed(name: &'static str, found: impl Into<String>, fix: impl Into<String>) -> DoctorCheck {
+        DoctorCheck { name, found: found.into(), fix: Some(fix.into()) }
     }
 }
 
@@ -84,12 +84,12 @@ impl DoctorCommand {
     }
 }
 
-fn to_json(check: HealthCheck) -> Value {
-    let HealthCheck { name, found, fix } = check;
+fn to_json(check: DoctorCheck) -> Value {
+    let DoctorCheck { name, found, fix } = check;
     json!({ "name": name, "ok": fix.is_none(), "found": found, "fix": fix })
 }
 
-fn print_check(context: &CommandContext, check: &HealthCheck) -> Result<(), CommandError> {
+fn print_check(context: &CommandContext, check: &DoctorCheck) -> Result<(), CommandError> {
     let result = match check.fix {
         None => paint(DONE, "ok   "),
         Some(_) => paint(ALERT, "error"),
@@ -100,39 +100,39 @@ fn print_check(context: &CommandContext, check: &HealthCheck) -> Result<(), Comm
     })
 }
 
-fn check_config(paths: &Paths, settings: &Result<Settings, CommandError>) -> HealthCheck {
+fn check_config(paths: &Paths, settings: &Result<Settings, CommandError>) -> DoctorCheck {
     let file = paths.config_file();
     match settings {
         Err(error) => {
             let reason = std::error::Error::source(error).map(ToString::to_string);
             let reason =
                 reason.unwrap_or_else(|| error.to_string()).replace('\n', "\n               ");
-            HealthCheck::failed("config", reason, format!("correct `{}`", file.display()))
+            DoctorCheck::failed("config", reason, format!("correct `{}`", file.display()))
         }
-        Ok(_) if !file.exists() => HealthCheck::passed(
+        Ok(_) if !file.exists() => DoctorCheck::passed(
             "config",
             format!("{} does not exist and is not required", file.display()),
         ),
         Ok(settings) => {
             let agents = format_count(settings.agents.len(), "agent");
-            HealthCheck::passed("config", format!("{}, {agents}", file.display()))
+            DoctorCheck::passed("config", format!("{}, {agents}", file.display()))
         }
     }
 }
 
 /// Checks that a directory belongs to this user and is closed to others, or does not exist yet.
-fn check_directory(name: &'static str, dir: &Path) -> HealthCheck {
+fn check_directory(name: &'static str, dir: &Path) -> DoctorCheck {
     let shown = dir.display();
     let Ok(meta) = fs::symlink_metadata(dir) else {
-        return HealthCheck::passed(name, format!("{shown} is created on first use"));
+        return DoctorCheck::passed(name, format!("{shown} is created on first use"));
     };
     let user_id = rustix::process::getuid().as_raw();
     let mode = meta.permissions().mode() & 0o777;
     if !meta.is_dir() {
-        HealthCheck::failed(name, format!("{shown} is not a directory"), format!("rm {shown}"))
+        DoctorCheck::failed(name, format!("{shown} is not a directory"), format!("rm {shown}"))
     } else if meta.uid() != user_id {
         let found = format!("{shown} belongs to user {}, not to you", meta.uid());
-        HealthCheck::failed(
+        DoctorCheck::failed(
             name,
             found,
             format!(
@@ -142,14 +142,14 @@ fn check_directory(name: &'static str, dir: &Path) -> HealthCheck {
         )
     } else if mode & 0o077 != 0 {
         let found = format!("{shown} is accessible to other users (mode {mode:o})");
-        HealthCheck::failed(name, found, format!("chmod 700 {shown}"))
+        DoctorCheck::failed(name, found, format!("chmod 700 {shown}"))
     } else {
-        HealthCheck::passed(name, shown.to_string())
+        DoctorCheck::passed(name, shown.to_string())
     }
 }
 
 /// Also returns the status and the pid of the daemon, if it answers.
-fn check_daemon(context: &CommandContext) -> (HealthCheck, Option<(Value, Option<i32>)>) {
+fn check_daemon(context: &CommandContext) -> (DoctorCheck, Option<(Value, Option<i32>)>) {
     let own_version = env!("CARGO_PKG_VERSION");
     let address = context.daemon.address();
     let status = context.daemon.connect_if_running("doctor").and_then(|conn| match conn {
@@ -157,58 +157,58 @@ fn check_daemon(context: &CommandContext) -> (HealthCheck, Option<(Value, Option
         None => Ok(None),
     });
     let check = match &status {
-        Ok(None) => HealthCheck::passed("daemon", "not running; it is started on first use"),
+        Ok(None) => DoctorCheck::passed("daemon", "not running; it is started on first use"),
         Ok(Some((status, pid))) => {
             let version = status["version"].as_str().unwrap_or("unknown").to_owned();
             let pid = pid.map(|it| format!(", pid {it}")).unwrap_or_default();
             if version == own_version {
-                HealthCheck::passed("daemon", format!("version {version}{pid}, on {address}"))
+                DoctorCheck::passed("daemon", format!("version {version}{pid}, on {address}"))
             } else {
                 let found =
                     format!("version {version}{pid}, but this command has version {own_version}");
-                HealthCheck::failed("daemon", found, "jackfield daemon stop")
+                DoctorCheck::failed("daemon", found, "jackfield daemon stop")
             }
         }
         Err(error) => {
             let cause = std::error::Error::source(error).map(|it| format!(": {it}"));
             let found = format!("{error}{}", cause.unwrap_or_default());
             let restart = || "jackfield daemon restart".to_owned();
-            HealthCheck::failed("daemon", found, error.lockout_hint().unwrap_or_else(restart))
+            DoctorCheck::failed("daemon", found, error.lockout_hint().unwrap_or_else(restart))
         }
     };
     (check, status.ok().flatten())
 }
 
 /// Checks the ledger of process trees for agents of a dead daemon.
-fn check_ledger(dir: &Path, is_running: bool) -> HealthCheck {
+fn check_ledger(dir: &Path, is_running: bool) -> DoctorCheck {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let agents = entries.filter(|it| it.path().extension().is_some_and(|it| it == "json")).count();
     match (agents, is_running) {
-        (0, _) => HealthCheck::passed("ledger", "no agents are recorded as running"),
-        (agents, true) => HealthCheck::passed(
+        (0, _) => DoctorCheck::passed("ledger", "no agents are recorded as running"),
+        (agents, true) => DoctorCheck::passed(
             "ledger",
             format!("recorded as running: {}", format_count(agents, "agent")),
         ),
         (agents, false) => {
             let found = format!("{} left over from a dead daemon", format_count(agents, "agent"));
-            HealthCheck::failed("ledger", found, "jackfield daemon start, which kills them")
+            DoctorCheck::failed("ledger", found, "jackfield daemon start, which kills them")
         }
     }
 }
 
 /// Checks that the configured commands exist and all agent files are valid, and lists the installed agents.
-fn check_agents(paths: &Paths, settings: Option<&Settings>) -> HealthCheck {
+fn check_agents(paths: &Paths, settings: Option<&Settings>) -> DoctorCheck {
     let catalog = jackfield_daemon::load_catalog(paths);
     let locations = ProgramLocations::new(environment::process_env());
     if let Some(error) = catalog.errors().first() {
-        return HealthCheck::failed("agents", error.to_string(), "correct or remove the file");
+        return DoctorCheck::failed("agents", error.to_string(), "correct or remove the file");
     }
     for (name, agent) in settings.into_iter().flat_map(|it| &it.agents) {
         let Some(command) = &agent.command else {
             if catalog.get(name).is_none() {
                 let found =
                     format!("[agents.{name}] has no `command`, and the catalog has no such agent");
-                return HealthCheck::failed(
+                return DoctorCheck::failed(
                     "agents",
                     found,
                     "add a `command`, or correct the name",
@@ -220,14 +220,14 @@ fn check_agents(paths: &Paths, settings: Option<&Settings>) -> HealthCheck {
         if find_program(std::slice::from_ref(&program), None, &locations).is_err() {
             let found = format!("[agents.{name}] starts `{program}`, which was not found");
             let fix = format!("install `{program}`, or correct `command`");
-            return HealthCheck::failed("agents", found, fix);
+            return DoctorCheck::failed("agents", found, fix);
         }
     }
     let found = catalog.iter().filter(|it| choose_variant(it, &locations).is_ok());
     let found: Vec<&str> = found.map(|it| it.id.as_str()).collect();
     if found.is_empty() {
-        HealthCheck::passed("agents", "no known agent is installed; pass any command after `--`")
+        DoctorCheck::passed("agents", "no known agent is installed; pass any command after `--`")
     } else {
-        HealthCheck::passed("agents", format!("found: {}", found.join(", ")))
+        DoctorCheck::passed("agents", format!("found: {}", found.join(", ")))
     }
 }

@@ -4,14 +4,13 @@ use crate::{
     app::CommandContext,
     cmd::answer::find_session_and_request,
     env,
-    hub::{ConnectionEvent, HubConnection, is_response_to, list_sessions, parse_response},
+    hub::{CommandConnection, list_sessions, read_notifications},
     out::{DIM, OutputFormat, paint, print_json_document, to_one_line},
     report::CommandError,
 };
 use clap::Args;
 use jackfield_events::{EventBody, ReceivedEvent, RuleLearned, UserAnswered, UserAsked};
-use jackfield_protocol::acp::Method;
-use jackfield_protocol::redact;
+use jackfield_protocol::{acp::Method, redact};
 use serde_json::{Value, json};
 
 /// Show which rule decided an ask, why, and who answered it
@@ -64,37 +63,25 @@ impl ExplainRequestCommand {
     }
 }
 
-/// Reads the log up to its end, as an observer, who receives no requests.
+/// Reads the log up to its end.
 fn read_request(
-    conn: &mut HubConnection,
+    conn: &mut CommandConnection,
     session: &str,
     wanted: Option<u64>,
 ) -> Result<Option<ExplainedRequest>, CommandError> {
-    let params = json!({ "sessionId": session, "after": 0, "observe": true });
-    let id = conn.send_request(Method::ControlAttach.name(), &params)?;
     let mut request = None;
-    loop {
-        match conn.next_event(None)? {
-            ConnectionEvent::Frame(frame) if is_response_to(&frame, id) => {
-                parse_response(&frame)?;
-                return Ok(request);
-            }
-            ConnectionEvent::Frame(frame) if frame.is_method(Method::ControlAsk) => {
-                let params = frame.params().and_then(|it| serde_json::from_str(it).ok());
-                let mut params: Value = params.unwrap_or_default();
-                redact::json(&mut params);
-                if let Ok(event) = ReceivedEvent::from_value(params) {
-                    add_event(&mut request, event.body, wanted);
-                }
-            }
-            ConnectionEvent::Closed => {
-                return Err(CommandError::ConnectionClosed {
-                    waited_for: "the session's log".into(),
-                });
-            }
-            _ => {}
+    read_notifications(conn, session, 0, "the session's log", &mut |frame| {
+        if !frame.is_method(Method::ControlAsk) {
+            return;
         }
-    }
+        let params = frame.params().and_then(|it| serde_json::from_str(it).ok());
+        let mut params: Value = params.unwrap_or_default();
+        redact::json(&mut params);
+        if let Ok(event) = ReceivedEvent::from_value(params) {
+            add_event(&mut request, event.body, wanted);
+        }
+    })?;
+    Ok(request)
 }
 
 /// Adds an event that belongs to the wanted request; without a number the latest one is wanted.

@@ -2,17 +2,14 @@
 
 use super::{input::InputFormat, stdin_prompts::StdinPrompts, target::TargetSession};
 use crate::{
-    hub::{
-        ConnectionEvent, EventDecoder, HubConnection, TimeLimit, is_response_to, parse_event,
-        parse_response,
-    },
+    hub::{CommandConnection, ConnectionEvent, TimeLimit},
     out::{CommandOutput, ConversationFormat, NoteDestination, TranscriptPrinter, ViewPrinter},
     report::CommandError,
-    requests::{ApprovalRules, PermissionRequest},
+    requests::{ApprovalRules, PermissionPrompt},
 };
 use jackfield_events::{EventBody, ReceivedEvent, RequestServed, ServedOutcome, UserAsked};
-use jackfield_protocol::acp::Method;
-use jackfield_protocol::{Frame, Kind};
+use jackfield_hub_client::{EventDecoder, parse_event};
+use jackfield_protocol::{Frame, Kind, acp::Method};
 use serde_json::{Value, json};
 use std::{
     collections::VecDeque,
@@ -77,7 +74,7 @@ pub(super) struct RunningTurn {
 }
 
 pub(super) struct TurnDriver<'a> {
-    pub(super) conn: &'a mut HubConnection,
+    pub(super) conn: &'a mut CommandConnection,
     pub(super) output: CommandOutput,
     pub(super) target: &'a TargetSession,
     pub(super) options: TurnOptions,
@@ -85,7 +82,7 @@ pub(super) struct TurnDriver<'a> {
     /// Prints the conversation as events or envelopes.
     view_printer: Option<(EventDecoder, ViewPrinter)>,
     /// Requests that wait for the user; the first one is shown.
-    pub(super) open_requests: VecDeque<PermissionRequest>,
+    pub(super) open_requests: VecDeque<PermissionPrompt>,
     pub(super) turn: Option<RunningTurn>,
     /// Whether the warning about an agent that does not ask was printed.
     warned: bool,
@@ -95,7 +92,7 @@ pub(super) struct TurnDriver<'a> {
 
 impl<'a> TurnDriver<'a> {
     pub(super) fn new(
-        conn: &'a mut HubConnection,
+        conn: &'a mut CommandConnection,
         output: &CommandOutput,
         target: &'a TargetSession,
         options: TurnOptions,
@@ -151,12 +148,13 @@ impl<'a> TurnDriver<'a> {
 
     /// Sends the prompt and waits for its response.
     fn send_prompt(&mut self, prompt: &Value) -> Result<Value, CommandError> {
-        let id = self.conn.send_request(Method::SessionPrompt.name(), prompt)?;
+        let id = self.conn.send_request(Method::SessionPrompt, prompt)?;
         loop {
             match self.conn.next_event(self.turn.as_ref().and_then(|it| it.wait_until))? {
-                ConnectionEvent::Frame(frame) if is_response_to(&frame, id) => {
-                    return parse_response(&frame);
+                ConnectionEvent::Response(response) if response.id == id => {
+                    return Ok(response.into_result()?);
                 }
+                ConnectionEvent::Response(_) | ConnectionEvent::LogEvent(_) => {}
                 ConnectionEvent::Frame(frame) => self.on_frame(&frame)?,
                 ConnectionEvent::StdinLine(line) => self.on_stdin_line(line)?,
                 ConnectionEvent::StdinClosed => self.on_stdin_closed()?,
@@ -306,7 +304,7 @@ impl<'a> TurnDriver<'a> {
         // The hub answers the open requests of a canceled turn.
         self.open_requests.clear();
         let params = json!({ "sessionId": self.target.session });
-        self.conn.send_notification(Method::SessionCancel.name(), &params)
+        self.conn.send_notification(Method::SessionCancel, &params)
     }
 
     fn denied_error(&self, turn: &RunningTurn) -> CommandError {

@@ -4,12 +4,13 @@ use crate::{
     app::CommandContext,
     env,
     hub::{
-        AgentChoice, ClientProtocol, EndpointAddress, HubConnection, ResponseWait, TimeLimit,
-        WaitLimit, initialize, working_directory,
+        AgentChoice, CommandConnection, EndpointAddress, ResponseWait, TimeLimit, WaitLimit,
+        initialize, working_directory,
     },
     report::CommandError,
 };
 use clap::Args;
+use jackfield_hub_client::ClientProtocol;
 use jackfield_protocol::acp::Method;
 use serde_json::{Value, json};
 use std::{ffi::OsString, path::PathBuf};
@@ -80,17 +81,17 @@ impl AgentLaunch {
     /// later.
     pub(in crate::cmd) fn start_agent(
         &self,
-        conn: &mut HubConnection,
+        conn: &mut CommandConnection,
         client: &str,
         protocol: ClientProtocol,
     ) -> Result<Value, CommandError> {
         self.choice.send_to_hub(conn, &self.cwd)?;
         if self.unenforced {
-            let wait = ResponseWait {
-                waited_for: "the daemon to accept `--unenforced`",
-                limit: WaitLimit::Hub,
-            };
-            conn.call_method(Method::ControlConnect.name(), &json!({ "unenforced": true }), wait)?;
+            conn.call_hub(
+                Method::ControlConnect,
+                &json!({ "unenforced": true }),
+                "the daemon to accept `--unenforced`",
+            )?;
         }
         let waited_for = format!("{} to start", self.choice.display_name());
         let result = initialize(
@@ -105,7 +106,7 @@ impl AgentLaunch {
     /// Opens a session and returns the result of `session/new`.
     pub(in crate::cmd) fn open_session(
         &self,
-        conn: &mut HubConnection,
+        conn: &mut CommandConnection,
         additional_directories: &[PathBuf],
     ) -> Result<Value, CommandError> {
         let waited_for = format!("{} to open a session", self.choice.display_name());
@@ -114,7 +115,7 @@ impl AgentLaunch {
             params["additionalDirectories"] = json!(additional_directories);
         }
         let opened = conn.call_method(
-            Method::SessionNew.name(),
+            Method::SessionNew,
             &params,
             ResponseWait { waited_for: &waited_for, limit: self.start_limit() },
         )?;

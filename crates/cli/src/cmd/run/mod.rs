@@ -16,7 +16,7 @@ pub(super) use target::prepare_agent_restart;
 use crate::{
     app::CommandContext,
     env,
-    hub::{ClientProtocol, HubConnection, InProcessHub, TimeLimit},
+    hub::{CommandConnection, InProcessHub, TimeLimit},
     out::{ConversationFormat, DIM, paint, to_one_line},
     report::CommandError,
     requests::{ApprovalLevel, ApprovalRules, UnapprovedAction},
@@ -24,6 +24,7 @@ use crate::{
 use clap::Args;
 use driver::{TurnDriver, TurnOptions};
 use input::InputFormat;
+use jackfield_hub_client::ClientProtocol;
 use jackfield_views::options::describe_options;
 use serde_json::{Value, json};
 use settings::SessionSettingsArgs;
@@ -118,7 +119,7 @@ impl RunCommand {
         } else {
             (None, context.daemon.dial_or_start()?)
         };
-        let mut conn = HubConnection::new(socket, &context.output)?;
+        let mut conn = CommandConnection::new(socket, &context.output)?;
         conn.watch_signals()?;
         if self.format == ConversationFormat::Json && !self.no_wait {
             conn.start_printing_frames();

@@ -3,13 +3,12 @@
 use super::{RunCommand, target::TargetSession};
 use crate::{
     app::CommandContext,
-    hub::{
-        ConnectionEvent, HubConnection, SessionRow, is_response_to, parse_event, parse_response,
-    },
+    hub::{CommandConnection, ConnectionEvent, SessionRow},
     out::{ConversationFormat, print_json_document},
     report::CommandError,
 };
 use jackfield_events::EventKind;
+use jackfield_hub_client::{parse_event, parse_session_list};
 use jackfield_protocol::acp::Method;
 use serde_json::{Value, json};
 
@@ -17,7 +16,7 @@ impl RunCommand {
     /// Sends the prompt and prints the session's id as soon as the hub has accepted the prompt.
     pub(super) fn submit_prompt(
         &self,
-        conn: &mut HubConnection,
+        conn: &mut CommandConnection,
         target: &TargetSession,
         prompt: &Value,
         context: &CommandContext,
@@ -25,19 +24,17 @@ impl RunCommand {
         let is_queued = |rows: &[SessionRow]| {
             rows.iter().any(|it| it.session_id == target.session && 0 < it.queued)
         };
-        let id = conn.send_request(Method::SessionPrompt.name(), prompt)?;
-        let list_id = conn.send_request(Method::ControlSessions.name(), &json!({}))?;
+        let id = conn.send_request(Method::SessionPrompt, prompt)?;
+        let list_id = conn.send_request(Method::ControlSessions, &json!({}))?;
         loop {
             match conn.next_event(None)? {
-                ConnectionEvent::Frame(frame) if is_response_to(&frame, id) => {
-                    parse_response(&frame)?;
+                ConnectionEvent::Response(response) if response.id == id => {
+                    response.into_result()?;
                     break;
                 }
                 // A prompt that is queued behind another turn causes no notification.
-                ConnectionEvent::Frame(frame) if is_response_to(&frame, list_id) => {
-                    let rows = parse_response(&frame)?["sessions"].take();
-                    let rows: Vec<SessionRow> = serde_json::from_value(rows).unwrap_or_default();
-                    if is_queued(&rows) {
+                ConnectionEvent::Response(response) if response.id == list_id => {
+                    if is_queued(&parse_session_list(response.into_result()?)) {
                         break;
                     }
                 }
@@ -56,6 +53,8 @@ impl RunCommand {
                     return Err(CommandError::ConnectionClosed { waited_for });
                 }
                 ConnectionEvent::Frame(_)
+                | ConnectionEvent::Response(_)
+                | ConnectionEvent::LogEvent(_)
                 | ConnectionEvent::StdinLine(_)
                 | ConnectionEvent::StdinClosed
                 | ConnectionEvent::TimedOut => {}

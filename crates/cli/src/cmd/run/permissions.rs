@@ -4,7 +4,7 @@ use super::driver::{CancelCause, TurnDriver};
 use crate::{
     out::{DIM, paint, to_one_line},
     report::CommandError,
-    requests::{ApprovalDecision, PermissionRequest, TITLE_CHARS_MAX, UnapprovedAction},
+    requests::{ApprovalDecision, PermissionPrompt, TITLE_CHARS_MAX, UnapprovedAction},
 };
 use jackfield_protocol::Frame;
 use serde_json::Value;
@@ -12,7 +12,7 @@ use serde_json::Value;
 impl TurnDriver<'_> {
     pub(super) fn on_request(&mut self, frame: &Frame) -> Result<(), CommandError> {
         let Some(request) =
-            PermissionRequest::parse(frame, &mut |call| self.transcript.find_tool(call))
+            PermissionPrompt::parse(frame, &mut |call| self.transcript.find_tool(call))
         else {
             return self.conn.refuse_request(frame);
         };
@@ -55,7 +55,7 @@ impl TurnDriver<'_> {
 
     fn deny_request(
         &mut self,
-        request: &PermissionRequest,
+        request: &PermissionPrompt,
         answer: &Value,
     ) -> Result<(), CommandError> {
         if let Some(turn) = &mut self.turn {

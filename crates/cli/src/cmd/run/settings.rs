@@ -3,8 +3,8 @@
 use super::{RunCommand, image, launch::AgentLaunch, target::TargetSession};
 use crate::{
     env,
-    hub::{HubConnection, ResponseWait, WaitLimit, resolve_directory},
-    report::CommandError,
+    hub::{CommandConnection, ResponseWait, resolve_directory},
+    report::{CommandError, list_as_causes},
 };
 use clap::Args;
 use jackfield_protocol::acp::Method;
@@ -99,7 +99,7 @@ impl RunCommand {
     /// Applies the requested settings before the first prompt.
     pub(super) fn apply_settings(
         &self,
-        conn: &mut HubConnection,
+        conn: &mut CommandConnection,
         target: &mut TargetSession,
         launch: &AgentLaunch,
     ) -> Result<(), CommandError> {
@@ -111,7 +111,7 @@ impl RunCommand {
             let waited_for = format!("{} to set its {}", target.agent, request.name);
             let wait = ResponseWait { waited_for: &waited_for, limit: launch.start_limit() };
             let answer = conn
-                .call_method(change.method.name(), &change.params, wait)
+                .call_method(change.method, &change.params, wait)
                 .map_err(|error| request.rejected_error(target, error))?;
             if answer["configOptions"].is_array() {
                 target.setup["configOptions"] = answer["configOptions"].clone();
@@ -123,15 +123,14 @@ impl RunCommand {
     /// Loads the settings of an existing session if some are to be changed.
     pub(super) fn load_setup(
         &self,
-        conn: &mut HubConnection,
+        conn: &mut CommandConnection,
         target: &mut TargetSession,
     ) -> Result<(), CommandError> {
         if self.settings.has_requested_settings() {
-            let wait =
-                ResponseWait { waited_for: "the settings of the session", limit: WaitLimit::Hub };
             let params =
                 json!({ "sessionId": target.session, "cwd": target.cwd, "mcpServers": [] });
-            target.setup = conn.call_method(Method::SessionResume.name(), &params, wait)?;
+            target.setup =
+                conn.call_hub(Method::SessionResume, &params, "the settings of the session")?;
         }
         Ok(())
     }
@@ -190,7 +189,7 @@ impl RequestedSetting<'_> {
                 let available = offer.map(|it| it.values()).unwrap_or_default();
                 CommandError::SettingRejected {
                     message,
-                    causes: response.to_causes(),
+                    causes: list_as_causes(&response),
                     flag,
                     available,
                 }

@@ -85,7 +85,9 @@ impl TurnDriver<'_> {
                 ConnectionEvent::StdinLine(line) => self.on_stdin_line(line)?,
                 ConnectionEvent::StdinClosed => self.on_stdin_closed()?,
                 ConnectionEvent::Interrupt => return Ok(None),
-                ConnectionEvent::TimedOut => {}
+                ConnectionEvent::Response(_)
+                | ConnectionEvent::LogEvent(_)
+                | ConnectionEvent::TimedOut => {}
                 ConnectionEvent::Closed => {
                     return Err(CommandError::ConnectionClosed {
                         waited_for: "the next prompt".into(),

@@ -3,8 +3,7 @@
 use super::{RunCommand, launch::AgentLaunch};
 use crate::{
     hub::{
-        AgentChoice, HubConnection, ResponseWait, SessionRow, WaitLimit, find_session,
-        initialize_client, list_sessions,
+        AgentChoice, CommandConnection, SessionRow, find_session, initialize_client, list_sessions,
     },
     report::CommandError,
 };
@@ -28,13 +27,12 @@ pub(super) struct TargetSession {
 impl TargetSession {
     /// Closes the session unless another client uses it; the journal keeps its events. The hub checks that, because
     /// clients can attach between a check of this command and its request.
-    pub(super) fn close(&self, conn: &mut HubConnection) {
+    pub(super) fn close(&self, conn: &mut CommandConnection) {
         conn.stop_printing_frames();
-        let wait = ResponseWait { waited_for: "the session to close", limit: WaitLimit::Hub };
         let meta = json!({ "jackfield": { "ifUnused": true } });
         let params = json!({ "sessionId": self.session, "_meta": meta });
         // The outcome of the turn is more important; `ps` shows a session that stays open.
-        let _closed = conn.call_method(Method::SessionClose.name(), &params, wait);
+        let _closed = conn.call_hub(Method::SessionClose, &params, "the session to close");
     }
 }
 
@@ -42,7 +40,7 @@ impl RunCommand {
     /// Starts the agent and opens a session.
     pub(super) fn open_session(
         &self,
-        conn: &mut HubConnection,
+        conn: &mut CommandConnection,
         launch: &AgentLaunch,
     ) -> Result<TargetSession, CommandError> {
         let agent = launch.choice.display_name().to_owned();
@@ -65,7 +63,7 @@ impl RunCommand {
     /// Finds an existing session. If its agent has to be restarted, it gets the caller's environment.
     pub(super) fn continue_session(
         &self,
-        conn: &mut HubConnection,
+        conn: &mut CommandConnection,
         named: &str,
         launch: &AgentLaunch,
     ) -> Result<TargetSession, CommandError> {
@@ -96,7 +94,7 @@ impl RunCommand {
 /// Tells the hub how to restart the session's agent if necessary: as configured, or else with the command of the session
 /// and the caller's environment.
 pub(in crate::cmd) fn prepare_agent_restart(
-    conn: &mut HubConnection,
+    conn: &mut CommandConnection,
     row: &SessionRow,
 ) -> Result<(), CommandError> {
     if !conn.is_operator() {

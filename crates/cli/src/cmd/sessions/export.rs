@@ -4,7 +4,7 @@ use crate::{
     app::CommandContext,
     env,
     exit::CliExitCode,
-    hub::{HubConnection, LogRange, SessionRow, find_session, list_sessions, read_log_range},
+    hub::{CommandConnection, LogRange, SessionRow, find_session, list_sessions, read_log_range},
     out::{CommandOutput, format_count, format_event_range, rfc3339_now},
     report::CommandError,
 };
@@ -74,7 +74,7 @@ impl ExportSessionCommand {
     pub(super) fn run(
         &self,
         context: &CommandContext,
-        conn: &mut HubConnection,
+        conn: &mut CommandConnection,
     ) -> Result<(), CommandError> {
         let row = find_session(&list_sessions(conn)?, &self.session)?;
         let result = match &self.output {
@@ -105,7 +105,7 @@ impl ExportSessionCommand {
 
     fn write(
         &self,
-        conn: &mut HubConnection,
+        conn: &mut CommandConnection,
         row: &SessionRow,
         sink: &mut ExportSink,
     ) -> Result<ExportResult, CommandError> {
@@ -119,11 +119,11 @@ impl ExportSessionCommand {
 
     fn write_markdown(
         &self,
-        conn: &mut HubConnection,
+        conn: &mut CommandConnection,
         row: &SessionRow,
         sink: &mut ExportSink,
     ) -> Result<ExportResult, CommandError> {
-        let (mut veil, mut transcript) =
+        let (mut redactor, mut transcript) =
             (StreamingRedactor::default(), MarkdownTranscript::default());
         sink.write_text(&MarkdownTranscript::render_header(&transcript_header(row)))?;
         let mut result = ExportResult::default();
@@ -136,10 +136,10 @@ impl ExportSessionCommand {
             }
             // An event that is nested too deeply to be parsed is skipped.
             let event = serde_json::from_str(event).unwrap_or_default();
-            let shown = if self.raw { vec![event] } else { veil.push(event) };
+            let shown = if self.raw { vec![event] } else { redactor.push(event) };
             shown.into_iter().try_for_each(|it| sink.write_text(&fold_event(&mut transcript, it)))
         })?;
-        let rest = veil.finish();
+        let rest = redactor.finish();
         rest.into_iter().try_for_each(|it| sink.write_text(&fold_event(&mut transcript, it)))?;
         sink.write_text(&transcript.finish())?;
         Ok(result)
@@ -151,7 +151,7 @@ impl ExportSessionCommand {
 
     fn write_log(
         &self,
-        conn: &mut HubConnection,
+        conn: &mut CommandConnection,
         row: &SessionRow,
         sink: &mut ExportSink,
     ) -> Result<ExportResult, CommandError> {

@@ -3,7 +3,7 @@
 use crate::{
     app::CommandContext,
     env,
-    hub::{HubConnection, ResponseWait, WaitLimit, find_session, list_sessions},
+    hub::{CommandConnection, ResponseWait, WaitLimit, find_session, list_sessions},
     out::{OutputFormat, print_json_document},
     report::CommandError,
 };
@@ -37,7 +37,7 @@ impl ForkSessionCommand {
     pub(super) fn run(
         &self,
         context: &CommandContext,
-        conn: &mut HubConnection,
+        conn: &mut CommandConnection,
     ) -> Result<(), CommandError> {
         let row = find_session(&list_sessions(conn)?, &self.session)?;
         if let Some(at) = self.at.filter(|it| !(1..=row.events).contains(it)) {
@@ -55,7 +55,7 @@ impl ForkSessionCommand {
             waited_for: "the daemon to copy the session",
             limit: WaitLimit::Caller(None),
         };
-        let answer = conn.call_method(Method::SessionFork.name(), &params, wait)?;
+        let answer = conn.call_method(Method::SessionFork, &params, wait)?;
         let fork = answer["sessionId"].as_str().unwrap_or_default();
         match self.format {
             OutputFormat::Json => {

@@ -4,12 +4,12 @@ use crate::{
     app::CommandContext,
     env,
     exit::CliExitCode,
-    hub::{HubConnection, ResponseWait, WaitLimit},
+    hub::CommandConnection,
     out::{format_count, to_one_line},
     report::CommandError,
 };
 use clap::Args;
-use jackfield_protocol::acp::Method;
+use jackfield_protocol::{FRAME_BYTES_MAX, acp::Method};
 use jackfield_views::{
     ExportError, ExportLine, ExportReader,
     export_file::{ExportHeader, NEWER_FORMAT},
@@ -42,13 +42,13 @@ pub(super) struct ImportSessionCommand {
 /// How many bytes are sent at once. The next slice is sent when the journal has stored the previous one.
 const SLICE_BYTES: usize = 256 * 1024;
 /// A line is a message with a few more members.
-const LINE_BYTES_MAX: usize = 17 << 20;
+const LINE_BYTES_MAX: usize = FRAME_BYTES_MAX + (1 << 20);
 
 impl ImportSessionCommand {
     pub(super) fn run(
         &self,
         context: &CommandContext,
-        conn: &mut HubConnection,
+        conn: &mut CommandConnection,
     ) -> Result<(), CommandError> {
         let mut lines =
             ArchiveLines { input: open_input(&self.file)?, reader: ExportReader::default() };
@@ -155,9 +155,8 @@ impl ArchiveLines {
     }
 }
 
-fn send_import(conn: &mut HubConnection, params: &Value) -> Result<Value, CommandError> {
-    let wait = ResponseWait { waited_for: "the daemon to store the events", limit: WaitLimit::Hub };
-    conn.call_method(Method::ControlImport.name(), params, wait)
+fn send_import(conn: &mut CommandConnection, params: &Value) -> Result<Value, CommandError> {
+    conn.call_hub(Method::ControlImport, params, "the daemon to store the events")
 }
 
 fn describe_file(path: &Path) -> String {

@@ -12,7 +12,7 @@ use crate::{
     app::CommandContext,
     env,
     hub::{
-        HubConnection, ResponseWait, SessionRow, WaitLimit, find_session, list_sessions,
+        CommandConnection, ResponseWait, SessionRow, WaitLimit, find_session, list_sessions,
         unique_prefix_length,
     },
     out::{
@@ -101,7 +101,11 @@ impl SessionsCommand {
 }
 
 impl ListSessionsCommand {
-    fn run(&self, context: &CommandContext, conn: &mut HubConnection) -> Result<(), CommandError> {
+    fn run(
+        &self,
+        context: &CommandContext,
+        conn: &mut CommandConnection,
+    ) -> Result<(), CommandError> {
         let rows = list_sessions(conn)?;
         match self.format {
             OutputFormat::Text if rows.is_empty() => {
@@ -173,24 +177,28 @@ pub(super) fn format_time(context: &CommandContext, time: &str) -> String {
 }
 
 impl CloseSessionCommand {
-    fn run(&self, context: &CommandContext, conn: &mut HubConnection) -> Result<(), CommandError> {
+    fn run(
+        &self,
+        context: &CommandContext,
+        conn: &mut CommandConnection,
+    ) -> Result<(), CommandError> {
         let row = find_session(&list_sessions(conn)?, &self.session)?;
         let wait = ResponseWait {
             waited_for: "the daemon to close the session",
             limit: WaitLimit::SessionHost,
         };
-        conn.call_method(
-            Method::SessionClose.name(),
-            &json!({ "sessionId": row.session_id }),
-            wait,
-        )?;
+        conn.call_method(Method::SessionClose, &json!({ "sessionId": row.session_id }), wait)?;
         context.output.print_note(&format!("closed {}", row.session_id));
         Ok(())
     }
 }
 
 impl RemoveSessionCommand {
-    fn run(&self, context: &CommandContext, conn: &mut HubConnection) -> Result<(), CommandError> {
+    fn run(
+        &self,
+        context: &CommandContext,
+        conn: &mut CommandConnection,
+    ) -> Result<(), CommandError> {
         let row = find_session(&list_sessions(conn)?, &self.session)?;
         if !self.yes {
             confirm_removal(context, &row)?;
@@ -199,11 +207,7 @@ impl RemoveSessionCommand {
             waited_for: "the daemon to remove the session",
             limit: WaitLimit::SessionHost,
         };
-        conn.call_method(
-            Method::SessionDelete.name(),
-            &json!({ "sessionId": row.session_id }),
-            wait,
-        )?;
+        conn.call_method(Method::SessionDelete, &json!({ "sessionId": row.session_id }), wait)?;
         context.output.print_note(&format!("removed {}", row.session_id));
         Ok(())
     }

@@ -5,7 +5,7 @@ use crate::{
     amount::TimeSpan,
     app::CommandContext,
     env,
-    hub::{HubConnection, ResponseWait, SessionRow, WaitLimit, list_sessions},
+    hub::{CommandConnection, ResponseWait, SessionRow, WaitLimit, list_sessions},
     out::{ALERT, OutputFormat, format_count, now_ms, paint, print_json_document},
     report::CommandError,
 };
@@ -53,7 +53,7 @@ impl PruneSessionsCommand {
     pub(super) fn run(
         &self,
         context: &CommandContext,
-        conn: &mut HubConnection,
+        conn: &mut CommandConnection,
     ) -> Result<(), CommandError> {
         let all = list_sessions(conn)?;
         let selected = self.select_rows(&all, now_ms());
@@ -75,11 +75,7 @@ impl PruneSessionsCommand {
                 waited_for: "the daemon to remove the session",
                 limit: WaitLimit::SessionHost,
             };
-            conn.call_method(
-                Method::SessionDelete.name(),
-                &json!({ "sessionId": row.session_id }),
-                wait,
-            )?;
+            conn.call_method(Method::SessionDelete, &json!({ "sessionId": row.session_id }), wait)?;
         }
         context.output.print_note(&format!("removed {}", format_count(removable.len(), "session")));
         Ok(())

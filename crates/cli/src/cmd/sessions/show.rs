@@ -3,7 +3,7 @@
 use crate::{
     app::CommandContext,
     env,
-    hub::{HubConnection, SessionRow, find_session, list_sessions, read_log},
+    hub::{CommandConnection, SessionRow, find_session, list_sessions, read_log},
     out::{DIM, OutputFormat, TableCell, TextTable, paint, print_json_document, to_one_line},
     report::CommandError,
 };
@@ -39,7 +39,7 @@ impl ShowSessionCommand {
     pub(super) fn run(
         &self,
         context: &CommandContext,
-        conn: &mut HubConnection,
+        conn: &mut CommandConnection,
     ) -> Result<(), CommandError> {
         let row = find_session(&list_sessions(conn)?, &self.session)?;
         if self.format == OutputFormat::Quiet {

@@ -2,6 +2,7 @@
 //! forever.
 
 use super::*;
+use jackfield_protocol::Frame;
 
 /// The methods that were sent on this connection.
 fn methods(fixture: &GatewayFixture, host_conn: HostConnectionId) -> Vec<String> {

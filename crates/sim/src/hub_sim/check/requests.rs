@@ -7,6 +7,7 @@ use jackfield_hub::{ConnId, SessionId};
 
 /// A client's request that waits for its response.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the request")]
 pub(in crate::hub_sim) struct ClientRequest {
     pub(in crate::hub_sim) kind: RequestKind,
     pub(in crate::hub_sim) token: u64,

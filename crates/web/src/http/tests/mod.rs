@@ -13,9 +13,7 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use axum::routing::{get, post};
 use hyper::body::{Body as HttpBody, Frame};
-use jackfield_transport::EndpointAddress;
-use jackfield_transport::TlsCertificate;
-use jackfield_transport::{Authenticator, BearerToken};
+use jackfield_transport::{BearerToken, ClientAuthenticator, EndpointAddress, TlsCertificate};
 use std::convert::Infallible;
 use std::mem;
 use std::net::SocketAddr;
@@ -55,8 +53,11 @@ impl TestServer {
         };
         let secret = token.reveal().to_owned();
         let origins = vec!["https://console.example.org".parse().unwrap()];
-        let guard =
-            RequestGuard { authenticator: Authenticator::from(&token), hosts: Vec::new(), origins };
+        let guard = RequestGuard {
+            authenticator: ClientAuthenticator::from(&token),
+            hosts: Vec::new(),
+            origins,
+        };
         let (hub, is_over) = watch::channel(());
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(async move {

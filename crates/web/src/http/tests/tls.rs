@@ -3,8 +3,7 @@
 use super::{TestPeer, TestServer, status};
 use crate::http::WebListener;
 use crate::http::limits::HANDSHAKE_TIMEOUT;
-use jackfield_transport::BindError;
-use jackfield_transport::TlsCertificate;
+use jackfield_transport::{BindError, TlsCertificate};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;

@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 /// An agent: its name, whether it can be used here, and its settings.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[schema(example = json!({
+#[schema(as = Agent, example = json!({
     "id": "codex", "name": "Codex CLI", "bin": "codex", "available": true,
     "path": "/usr/local/bin/codex", "version": "codex-cli 0.130.0",
     "streamFormat": "json-event-stream", "eventParser": "codex",
@@ -22,7 +22,7 @@ use utoipa::ToSchema;
     "authState": "ok", "installHint": "npm install -g @openai/codex",
     "docsUrl": "https://developers.openai.com/codex", "diagnostics": [],
 }))]
-pub(crate) struct Agent {
+pub(crate) struct AgentDescription {
     /// The value for `agentId`.
     pub(crate) id: String,
     pub(crate) name: String,
@@ -40,11 +40,11 @@ pub(crate) struct Agent {
     /// The dialect, if the program does not support ACP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) event_parser: Option<String>,
-    pub(crate) models: Vec<AgentChoice>,
+    pub(crate) models: Vec<AgentSettingChoice>,
     /// The source of the models: `acp`, `command`, `help`, `settings`, or `fallback` for the built-in list.
     pub(crate) models_source: String,
     /// Empty if the agent has none.
-    pub(crate) reasoning_options: Vec<AgentChoice>,
+    pub(crate) reasoning_options: Vec<AgentSettingChoice>,
     /// `ok`, `missing` or `unknown`.
     pub(crate) auth_state: String,
     /// How to install it.
@@ -60,23 +60,23 @@ pub(crate) struct Agent {
 /// One value of a setting.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = Choice)]
-pub(crate) struct AgentChoice {
+pub(crate) struct AgentSettingChoice {
     pub(crate) id: String,
     pub(crate) label: String,
 }
 
-impl AgentChoice {
-    fn new(id: &str, label: impl Into<String>) -> AgentChoice {
-        AgentChoice { id: id.to_owned(), label: label.into() }
+impl AgentSettingChoice {
+    fn new(id: &str, label: impl Into<String>) -> AgentSettingChoice {
+        AgentSettingChoice { id: id.to_owned(), label: label.into() }
     }
 }
 
-impl Agent {
-    pub(crate) fn from_spec(spec: &AgentSpec, status: &AgentStatus) -> Agent {
+impl AgentDescription {
+    pub(crate) fn from_spec(spec: &AgentSpec, status: &AgentStatus) -> AgentDescription {
         let variant = status.chosen.or((!spec.launch.is_empty()).then_some(0));
         let variant = variant.map(|it| &spec.launch[it]);
         let path = status.program.as_ref().map(|it| it.path.display().to_string());
-        Agent {
+        AgentDescription {
             id: spec.id.clone(),
             name: spec.name.clone(),
             bin: spec.bins.first().cloned().unwrap_or_default(),
@@ -96,17 +96,25 @@ impl Agent {
     }
 
     /// An agent that the configuration defines as a command.
-    pub(crate) fn from_command(name: &str, command: &[String], places: &ProgramLocations) -> Agent {
+    pub(crate) fn from_command(
+        name: &str,
+        command: &[String],
+        places: &ProgramLocations,
+    ) -> AgentDescription {
         let found = command
             .first()
             .and_then(|it| find_program(std::slice::from_ref(it), None, places).ok());
         let path = found.map(|it| it.path.display().to_string());
-        Agent { available: path.is_some(), path, ..Agent::from_session(name, command) }
+        AgentDescription {
+            available: path.is_some(),
+            path,
+            ..AgentDescription::from_session(name, command)
+        }
     }
 
     /// The agent of a session, of which only the name and the command are known.
-    pub(crate) fn from_session(name: &str, command: &[String]) -> Agent {
-        Agent {
+    pub(crate) fn from_session(name: &str, command: &[String]) -> AgentDescription {
+        AgentDescription {
             id: name.to_owned(),
             name: name.to_owned(),
             bin: command.first().cloned().unwrap_or_default(),
@@ -115,7 +123,7 @@ impl Agent {
             version: None,
             stream_format: ACP.to_owned(),
             event_parser: None,
-            models: vec![AgentChoice::new(DEFAULT_OPTION, DEFAULT_LABEL)],
+            models: vec![AgentSettingChoice::new(DEFAULT_OPTION, DEFAULT_LABEL)],
             models_source: "fallback".to_owned(),
             reasoning_options: Vec::new(),
             auth_state: "unknown".to_owned(),
@@ -126,14 +134,21 @@ impl Agent {
     }
 
     /// The same agent in a fleet, where it is available if a host has it.
-    pub(crate) fn in_fleet(self, is_hosted: bool) -> Agent {
+    pub(crate) fn in_fleet(self, is_hosted: bool) -> AgentDescription {
         let missing = json!({
             "reason": "on-no-host", "severity": "error", "message": "no host of the fleet has this agent",
             "fix": "install it on a host; `jackfield fleet hosts` shows what each has",
         });
         let diagnostics = if is_hosted { Vec::new() } else { vec![missing] };
         let auth_state = "unknown".to_owned();
-        Agent { available: is_hosted, path: None, version: None, auth_state, diagnostics, ..self }
+        AgentDescription {
+            available: is_hosted,
+            path: None,
+            version: None,
+            auth_state,
+            diagnostics,
+            ..self
+        }
     }
 }
 
@@ -154,21 +169,22 @@ fn stream_format(variant: &LaunchVariant) -> &'static str {
     }
 }
 
-fn model_choices(status: &AgentStatus) -> Vec<AgentChoice> {
+fn model_choices(status: &AgentStatus) -> Vec<AgentSettingChoice> {
     let offered = status.models.models.iter().map(|it| {
         let is_current = status.models.current.as_ref() == Some(&it.id);
         let name =
             if it.name == it.id { it.id.clone() } else { format!("{} ({})", it.name, it.id) };
-        AgentChoice::new(&it.id, if is_current { format!("{name} • current") } else { name })
+        AgentSettingChoice::new(&it.id, if is_current { format!("{name} • current") } else { name })
     });
-    [AgentChoice::new(DEFAULT_OPTION, DEFAULT_LABEL)].into_iter().chain(offered).collect()
+    [AgentSettingChoice::new(DEFAULT_OPTION, DEFAULT_LABEL)].into_iter().chain(offered).collect()
 }
 
-fn reasoning_choices(spec: &AgentSpec) -> Vec<AgentChoice> {
-    let default = (!spec.reasoning.is_empty()).then(|| AgentChoice::new(DEFAULT_OPTION, "Default"));
+fn reasoning_choices(spec: &AgentSpec) -> Vec<AgentSettingChoice> {
+    let default =
+        (!spec.reasoning.is_empty()).then(|| AgentSettingChoice::new(DEFAULT_OPTION, "Default"));
     default
         .into_iter()
-        .chain(spec.reasoning.iter().map(|it| AgentChoice::new(it, it.as_str())))
+        .chain(spec.reasoning.iter().map(|it| AgentSettingChoice::new(it, it.as_str())))
         .collect()
 }
 
@@ -199,9 +215,9 @@ mod tests {
         let spec = catalogue.get("codex").unwrap();
         let places =
             ProgramLocations::new([("PATH".to_owned(), "/nowhere".to_owned())].into_iter());
-        let agent = Agent::from_spec(spec, &AgentStatus::new(spec, &places, None));
+        let agent = AgentDescription::from_spec(spec, &AgentStatus::new(spec, &places, None));
         assert!(!agent.available && agent.path.is_none() && agent.version.is_none());
-        assert_eq!(agent.models[0], AgentChoice::new("default", "Default (CLI config)"));
+        assert_eq!(agent.models[0], AgentSettingChoice::new("default", "Default (CLI config)"));
         assert!(1 < agent.models.len());
         assert_eq!(agent.reasoning_options[0].id, "default");
         assert_eq!(agent.diagnostics[0]["reason"], "not-on-path");

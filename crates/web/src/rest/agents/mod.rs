@@ -4,7 +4,7 @@
 mod agent;
 mod routes;
 
-pub(crate) use agent::{Agent, PLAIN};
+pub(crate) use agent::{AgentDescription, PLAIN};
 pub(crate) use routes::*;
 
 use jackfield_agents::probe::{AgentProber, AgentSurvey};
@@ -27,7 +27,7 @@ pub type HostedAgents = Arc<dyn Fn() -> BTreeSet<String> + Send + Sync>;
 
 /// All agents that a client can name.
 #[derive(Clone)]
-pub(crate) struct Agents {
+pub(crate) struct AgentDirectory {
     survey_machine: Arc<dyn Fn() -> AgentSurvey + Send + Sync>,
     commands: Arc<BTreeMap<String, Vec<String>>>,
     /// Set if sessions are placed on hosts: then the agents of this machine do not matter.
@@ -37,7 +37,7 @@ pub(crate) struct Agents {
 
 /// An agent that a client can name.
 pub(crate) struct KnownAgent {
-    pub(crate) agent: Agent,
+    pub(crate) agent: AgentDescription,
     /// Its catalog entry and its models. `None` for a command of the configuration, and for an agent that
     /// only hosts have.
     pub(crate) spec: Option<(AgentSpec, Vec<ModelEntry>)>,
@@ -51,13 +51,18 @@ struct ProbeState {
     rounds: AtomicU64,
 }
 
-impl Agents {
+impl AgentDirectory {
     pub(crate) fn new(
         survey_machine: Arc<dyn Fn() -> AgentSurvey + Send + Sync>,
         commands: BTreeMap<String, Vec<String>>,
         hosted: Option<HostedAgents>,
-    ) -> Agents {
-        Agents { survey_machine, commands: Arc::new(commands), hosted, probe_state: Arc::default() }
+    ) -> AgentDirectory {
+        AgentDirectory {
+            survey_machine,
+            commands: Arc::new(commands),
+            hosted,
+            probe_state: Arc::default(),
+        }
     }
 
     /// Surveys this machine without starting a program.
@@ -83,25 +88,26 @@ impl Agents {
     ) -> Option<KnownAgent> {
         let local = if let Some(command) = self.commands.get(name) {
             Some(KnownAgent {
-                agent: Agent::from_command(name, command, &survey.locations),
+                agent: AgentDescription::from_command(name, command, &survey.locations),
                 spec: None,
             })
         } else {
             survey.catalogue.get(name).map(|spec| {
                 let status = survey.status(spec);
-                let agent = Agent::from_spec(spec, &status);
+                let agent = AgentDescription::from_spec(spec, &status);
                 KnownAgent { agent, spec: Some((spec.clone(), status.models.models)) }
             })
         };
         let Some(hosted) = hosted else { return local };
         let is_hosted = hosted.contains(name);
-        let unknown = || KnownAgent { agent: Agent::from_session(name, &[]), spec: None };
+        let unknown =
+            || KnownAgent { agent: AgentDescription::from_session(name, &[]), spec: None };
         let KnownAgent { agent, spec } = local.or_else(|| is_hosted.then(unknown))?;
         Some(KnownAgent { agent: agent.in_fleet(is_hosted), spec })
     }
 
     /// Streams the agents, each as soon as it is fully known. With `probe_again`, known agents are probed too.
-    pub(crate) async fn list(&self, probe_again: bool) -> mpsc::Receiver<Agent> {
+    pub(crate) async fn list(&self, probe_again: bool) -> mpsc::Receiver<AgentDescription> {
         let rounds = self.probe_state.rounds.load(Ordering::SeqCst);
         let survey = self.survey().await;
         if let Some(hosted) = &self.hosted {
@@ -112,7 +118,8 @@ impl Agents {
         // The channel has room for all agents, so that probing never waits for a reader.
         let (sender, receiver) = mpsc::channel(specs.len() + self.commands.len() + 1);
         for (name, command) in self.commands.iter() {
-            let _closed = sender.try_send(Agent::from_command(name, command, &survey.locations));
+            let _closed =
+                sender.try_send(AgentDescription::from_command(name, command, &survey.locations));
         }
         let (unprobed, known): (Vec<AgentSpec>, Vec<AgentSpec>) =
             specs.into_iter().partition(|it| {
@@ -120,7 +127,7 @@ impl Agents {
                 status.program.is_some() && (probe_again || !status.is_probed)
             });
         for spec in &known {
-            let _closed = sender.try_send(Agent::from_spec(spec, &survey.status(spec)));
+            let _closed = sender.try_send(AgentDescription::from_spec(spec, &survey.status(spec)));
         }
         if !unprobed.is_empty() {
             let agents = self.clone();
@@ -134,7 +141,7 @@ impl Agents {
         &self,
         hosted: &BTreeSet<String>,
         survey: &AgentSurvey,
-    ) -> mpsc::Receiver<Agent> {
+    ) -> mpsc::Receiver<AgentDescription> {
         let local = survey.catalogue.iter().map(|it| &it.id).chain(self.commands.keys());
         let names: BTreeSet<&String> = local.chain(hosted).collect();
         let (sender, receiver) = mpsc::channel(names.len().max(1));
@@ -152,14 +159,20 @@ impl Agents {
     }
 
     /// Probes programs, unless another request did so since `rounds` was read.
-    async fn probe_once(&self, specs: Vec<AgentSpec>, rounds: u64, sender: &mpsc::Sender<Agent>) {
+    async fn probe_once(
+        &self,
+        specs: Vec<AgentSpec>,
+        rounds: u64,
+        sender: &mpsc::Sender<AgentDescription>,
+    ) {
         let _guard = self.probe_state.lock.lock().await;
         let mut survey = self.survey().await;
         if self.probe_state.rounds.load(Ordering::SeqCst) == rounds {
             self.probe(&mut survey, specs, sender).await;
         } else {
             for spec in &specs {
-                let _closed = sender.try_send(Agent::from_spec(spec, &survey.status(spec)));
+                let _closed =
+                    sender.try_send(AgentDescription::from_spec(spec, &survey.status(spec)));
             }
         }
     }
@@ -168,13 +181,14 @@ impl Agents {
         &self,
         survey: &mut AgentSurvey,
         specs: Vec<AgentSpec>,
-        sender: &mpsc::Sender<Agent>,
+        sender: &mpsc::Sender<AgentDescription>,
     ) {
         match AgentProber::new(survey.locations.clone(), Some(PROBE_TIMEOUT)) {
             Ok(prober) => {
                 let on_result = |spec: AgentSpec, knowledge| {
                     survey.add_result(&spec, knowledge);
-                    let _closed = sender.try_send(Agent::from_spec(&spec, &survey.status(&spec)));
+                    let _closed =
+                        sender.try_send(AgentDescription::from_spec(&spec, &survey.status(&spec)));
                 };
                 prober.probe(specs, on_result).await;
                 if let Err(error) = survey.save() {
@@ -184,7 +198,8 @@ impl Agents {
             Err(error) => {
                 tracing::warn!(%error, "failed to probe agents");
                 for spec in &specs {
-                    let _closed = sender.try_send(Agent::from_spec(spec, &survey.status(spec)));
+                    let _closed =
+                        sender.try_send(AgentDescription::from_spec(spec, &survey.status(spec)));
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! The route `/api/agents`.
 
-use super::Agent;
+use super::AgentDescription;
 use crate::rest::{
     RestState,
     error::{ApiError, ErrorBody},
@@ -21,7 +21,7 @@ use utoipa::{IntoParams, ToSchema};
 /// All agents.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct AgentList {
-    agents: Vec<Agent>,
+    agents: Vec<AgentDescription>,
 }
 
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -69,7 +69,7 @@ pub(crate) async fn list_agents(
 }
 
 async fn stream_agents(
-    mut receiver: mpsc::Receiver<Agent>,
+    mut receiver: mpsc::Receiver<AgentDescription>,
     mut writer: ChunkWriter,
 ) -> Result<(), streaming::ReaderDisconnected> {
     let mut count = 0;

@@ -3,10 +3,10 @@
 use super::RunBody;
 use crate::rest::{
     RestState,
-    agents::{Agent, KnownAgent},
+    agents::{AgentDescription, KnownAgent},
     error::{ApiError, ErrorCode},
     runs::{RunSettings, SettingChoices},
-    sessions::SessionRow,
+    sessions::SessionResource,
 };
 use jackfield_catalog::{DEFAULT_OPTION, check_model};
 
@@ -19,8 +19,8 @@ pub(super) async fn find_agent(state: &RestState, id: &str) -> Result<KnownAgent
 }
 
 /// The agent of a session that was opened with an unknown command.
-pub(super) fn from_session(row: &SessionRow) -> KnownAgent {
-    KnownAgent { agent: Agent::from_session(&row.agent, &row.argv), spec: None }
+pub(super) fn from_session(row: &SessionResource) -> KnownAgent {
+    KnownAgent { agent: AgentDescription::from_session(&row.agent, &row.argv), spec: None }
 }
 
 impl KnownAgent {
@@ -114,7 +114,10 @@ mod tests {
             ProgramLocations::new([("PATH".to_owned(), "/nowhere".to_owned())].into_iter());
         let status = AgentStatus::new(spec, &places, None);
         let known = status.models.models.clone();
-        KnownAgent { agent: Agent::from_spec(spec, &status), spec: Some((spec.clone(), known)) }
+        KnownAgent {
+            agent: AgentDescription::from_spec(spec, &status),
+            spec: Some((spec.clone(), known)),
+        }
     }
 
     fn body(model: &str, reasoning: &str) -> RunBody {

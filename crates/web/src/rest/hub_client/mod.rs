@@ -1,17 +1,10 @@
-//! A client of the hub: short requests share one connection; each reader of a log and each request that
+//! The connections of the REST API to the hub: short requests share one; each reader of a log and each request that
 //! waits for an agent has its own connection.
 
-mod connection;
-mod error;
-mod event_line;
-mod event_log;
 mod shared_connection;
 
-pub(crate) use connection::{HubConnection, HubMessage};
-pub(crate) use error::HubClientError;
-pub(crate) use event_line::EventLine;
-pub(crate) use event_log::{EventLog, LogEntry};
-
+use jackfield_hub_client::{ClientProtocol, EventLog, HubClientError, HubConnection};
+use jackfield_protocol::acp::Method;
 use jackfield_transport::HubDialer;
 use serde_json::Value;
 use shared_connection::SharedConnection;
@@ -41,7 +34,7 @@ impl HubClient {
     /// Opens an initialized connection without an agent: the hub replies by itself.
     pub(crate) async fn connect(&self) -> Result<HubConnection, HubClientError> {
         let mut connection = self.dial().await?;
-        let initialized = tokio::time::timeout(REPLY_TIMEOUT, connection.initialize());
+        let initialized = tokio::time::timeout(REPLY_TIMEOUT, initialize(&mut connection));
         initialized.await.map_err(|_| HubClientError::NoReply)??;
         Ok(connection)
     }
@@ -56,15 +49,19 @@ impl HubClient {
     }
 
     /// Sends a short request on the shared connection, which receives no events of sessions.
-    pub(crate) async fn call(&self, method: &str, params: &Value) -> Result<Value, HubClientError> {
+    pub(crate) async fn call_method(
+        &self,
+        method: Method,
+        params: &Value,
+    ) -> Result<Value, HubClientError> {
         let response = tokio::time::timeout(REPLY_TIMEOUT, self.call_shared(method, params));
         response.await.map_err(|_| HubClientError::NoReply)?
     }
 
-    async fn call_shared(&self, method: &str, params: &Value) -> Result<Value, HubClientError> {
+    async fn call_shared(&self, method: Method, params: &Value) -> Result<Value, HubClientError> {
         let known = self.shared.lock().await.clone();
         if let Some(response) = match &known {
-            Some(shared) => shared.call(method, params).await,
+            Some(shared) => shared.call_method(method, params).await,
             None => None,
         } {
             return response;
@@ -78,8 +75,21 @@ impl HubClient {
                 None => slot.insert(SharedConnection::new(self.connect().await?)).clone(),
             }
         };
-        shared.call(method, params).await.unwrap_or(Err(HubClientError::Closed))
+        shared.call_method(method, params).await.unwrap_or(Err(HubClientError::Closed))
     }
+}
+
+/// Sends `initialize` in the name of the REST API.
+pub(crate) async fn initialize(connection: &mut HubConnection) -> Result<Value, HubClientError> {
+    connection.initialize("api", ClientProtocol::AcpOnly).await
+}
+
+/// Builds an event line from `{"seq":1,…}`.
+#[cfg(test)]
+pub(crate) fn event_line(event: &Value) -> jackfield_hub_client::EventLine {
+    let params = format!(r#"{{"sessionId":"s-abcdefghijkl",{}"#, &event.to_string()[1..]);
+    let frame = jackfield_protocol::Frame::notification(Method::ControlEvent.name(), &params);
+    jackfield_hub_client::EventLine::parse(frame.bytes()).expect("an event")
 }
 
 #[cfg(test)]
@@ -112,12 +122,15 @@ mod tests {
         std::thread::spawn(move || run_hub(&listener, 4));
         let shared = HubClient::new(EndpointAddress::Unix(path).into());
         let params = json!({});
-        let both = tokio::join!(shared.call("a", &params), shared.call("b", &params));
+        let both = tokio::join!(
+            shared.call_method(Method::ControlStatus, &params),
+            shared.call_method(Method::ControlAsks, &params)
+        );
         assert_eq!((both.0.unwrap(), both.1.unwrap()), (json!(0), json!(0)));
-        assert_eq!(shared.call("c", &params).await.unwrap(), json!(0));
+        assert_eq!(shared.call_method(Method::ControlStatus, &params).await.unwrap(), json!(0));
         // The hub closed the connection after that. Until the client notices, a request may fail.
         let again = loop {
-            match shared.call("d", &params).await {
+            match shared.call_method(Method::ControlStatus, &params).await {
                 Err(HubClientError::Closed) => tokio::task::yield_now().await,
                 answer => break answer.unwrap(),
             }
@@ -129,6 +142,9 @@ mod tests {
     async fn unreachable_hub_is_reported() {
         let dir = tempfile::tempdir().unwrap();
         let hub = HubClient::new(EndpointAddress::Unix(dir.path().join("hub.sock")).into());
-        assert!(matches!(hub.call("a", &json!({})).await, Err(HubClientError::Unreachable(_))));
+        assert!(matches!(
+            hub.call_method(Method::ControlStatus, &json!({})).await,
+            Err(HubClientError::Unreachable(_))
+        ));
     }
 }

@@ -1,7 +1,8 @@
 //! One connection for all short requests. A task owns the connection and receives the requests over a
 //! channel.
 
-use super::{HubClientError, HubConnection, HubMessage};
+use jackfield_hub_client::{HubClientError, HubConnection, HubMessage};
+use jackfield_protocol::acp::Method;
 use serde_json::Value;
 use std::{collections::BTreeMap, time::Duration};
 use tokio::sync::{mpsc, oneshot};
@@ -15,7 +16,7 @@ type CallResult = Result<Value, HubClientError>;
 
 #[derive(Debug)]
 struct SharedRequest {
-    method: String,
+    method: Method,
     params: Value,
     response: oneshot::Sender<CallResult>,
 }
@@ -39,9 +40,9 @@ impl SharedConnection {
 
     /// Sends a request and waits for its response; `None` if the connection was closed before it
     /// accepted the request.
-    pub(super) async fn call(&self, method: &str, params: &Value) -> Option<CallResult> {
+    pub(super) async fn call_method(&self, method: Method, params: &Value) -> Option<CallResult> {
         let (response, received) = oneshot::channel();
-        let request = SharedRequest { method: method.to_owned(), params: params.clone(), response };
+        let request = SharedRequest { method, params: params.clone(), response };
         self.requests.send(request).await.ok()?;
         // Without a response it is unknown whether the hub handled the request: the caller decides
         // about a retry.
@@ -51,30 +52,30 @@ impl SharedConnection {
 
 /// Runs until the hub closes the connection or the connection is idle.
 async fn run(mut connection: HubConnection, mut pending: mpsc::Receiver<SharedRequest>) {
-    let (mut open, mut is_closed) = (BTreeMap::new(), false);
-    while !(is_closed && open.is_empty()) {
+    let (mut callers, mut is_closed) = (BTreeMap::new(), false);
+    while !(is_closed && callers.is_empty()) {
         tokio::select! {
             request = pending.recv(), if !is_closed => match request {
                 Some(SharedRequest { method, params, response }) => {
-                    match connection.send_request(&method, &params).await {
-                        Ok(id) => drop(open.insert(id, response)),
+                    match connection.send_request(method, &params).await {
+                        Ok(id) => drop(callers.insert(id, response)),
                         Err(error) => return drop(response.send(Err(error))),
                     }
                 }
                 None => is_closed = true,
             },
             message = connection.next_message() => match message {
-                Ok(HubMessage::Response(id, result)) => {
-                    if let Some(response) = open.remove(&id) {
+                Ok(HubMessage::Response(response)) => {
+                    if let Some(caller) = callers.remove(&response.id) {
                         // The caller may be gone.
-                        let _sent = response.send(result.map_err(HubClientError::Refused));
+                        let _sent = caller.send(response.into_result().map_err(Into::into));
                     }
                 }
-                Ok(HubMessage::Event(_) | HubMessage::Other) => {}
+                Ok(HubMessage::Event(_) | HubMessage::Frame(_)) => {}
                 Err(_) => return,
             },
             // Requests that are already in the channel are still sent.
-            () = tokio::time::sleep(IDLE_TIMEOUT), if open.is_empty() => pending.close(),
+            () = tokio::time::sleep(IDLE_TIMEOUT), if callers.is_empty() => pending.close(),
         }
     }
 }

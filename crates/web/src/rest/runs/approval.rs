@@ -1,11 +1,9 @@
 //! Answers permission requests of a run automatically, as its client has chosen. Requests that a policy
 //! rule decides or leaves to a person are not answered.
 
-use crate::rest::{
-    asks::{AskOption, allow_once, deny_once},
-    hub_client::EventLine,
-};
+use crate::rest::asks::{AskOption, allow_once, deny_once};
 use jackfield_events::{EventBody, ReceivedEvent, UserAsked};
+use jackfield_hub_client::EventLine;
 use jackfield_protocol::acp::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -94,6 +92,7 @@ impl AutoApprover {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rest::hub_client::event_line;
     use serde_json::json;
 
     fn asked(call: &Value, kinds: &[&str], effect: Option<&str>) -> UserAsked<Value> {
@@ -145,7 +144,7 @@ mod tests {
         let mut approver = AutoApprover::new(ApprovalMode::Reads);
         let update = json!({ "sessionUpdate": "tool_call", "toolCallId": "c1", "kind": "search" });
         let frame = json!({ "method": "session/update", "params": { "update": update } });
-        approver.on_agent_message(&EventLine::from_json(
+        approver.on_agent_message(&event_line(
             &json!({ "seq": 1, "at": 1, "is": "said", "turn": 1, "frame": frame }),
         ));
         let (_, result) =

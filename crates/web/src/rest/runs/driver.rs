@@ -3,7 +3,7 @@
 use super::{
     RunId, RunSettings, TrackedRun,
     approval::{ApprovalMode, AutoApprover},
-    idempotency::{KeyedRequest, OpenRequest, RunMaker, find_run_maker},
+    idempotency::{KeyedRequest, OpenRequestGuard, RunMaker, find_run_maker},
     progress::RunProgress,
     session_setup::{ReadySession, SettingChoices, prepare_session},
 };
@@ -11,10 +11,12 @@ use crate::rest::{
     RestState,
     check::{self, RunBody},
     error::{ApiError, ErrorCode},
-    hub_client::{EventLine, HubClientError, HubConnection, HubMessage},
     prompt::RunPrompt,
 };
 use jackfield_events::{EventBody, EventKind};
+use jackfield_hub_client::{
+    ErrorResponse, EventLine, HubClientError, HubConnection, HubMessage, attach_params,
+};
 use jackfield_protocol::acp::Method;
 use serde_json::{Value, json};
 use std::{
@@ -91,7 +93,7 @@ pub(super) struct RunResultSender {
     run: watch::Sender<RunAnnouncement>,
     stop: Arc<Notify>,
     /// While this is set, requests with the same key wait for the run.
-    pub(super) open_request: Option<OpenRequest>,
+    pub(super) open_request: Option<OpenRequestGuard>,
 }
 
 impl RunResultSender {
@@ -211,9 +213,8 @@ impl RunDriver {
     ) -> Result<RunDriver, HubClientError> {
         let ReadySession { mut connection, session, accepts_images } = session;
         // Only events from now on are part of the run.
-        let attach =
-            json!({ "sessionId": session, "after": i64::MAX, "observe": true, "facts": true });
-        connection.call(Method::ControlAttach.name(), &attach).await?;
+        let attach = attach_params(&session, i64::MAX.unsigned_abs());
+        connection.call_method(Method::ControlAttach, &attach).await?;
         let id = RunId::new(&session);
         let mut meta = json!({ "run": id.as_str(), "start": plan.settings });
         plan.request.iter().for_each(|it| it.add_to(&mut meta));
@@ -222,7 +223,7 @@ impl RunDriver {
             "prompt": plan.prompt.to_blocks(accepts_images),
             "_meta": { "jackfield": meta },
         });
-        let prompt_id = Some(connection.send_request(Method::SessionPrompt.name(), &params).await?);
+        let prompt_id = Some(connection.send_request(Method::SessionPrompt, &params).await?);
         let run = Arc::new(TrackedRun::new(RunProgress::new(id.clone()), id, true, stop));
         let approver = plan.approve.map(AutoApprover::new);
         Ok(RunDriver { state: state.clone(), connection, run, prompt_id, approver })
@@ -237,14 +238,12 @@ impl RunDriver {
     ) -> Result<RunDriver, HubClientError> {
         let (id, session) = (run.id.clone(), run.id.session());
         let mut connection = state.hub.connect().await?;
-        let after = run.read_after();
-        let attach =
-            json!({ "sessionId": session, "after": after, "observe": true, "facts": true });
-        connection.send_request(Method::ControlAttach.name(), &attach).await?;
+        let attach = attach_params(&session, run.read_after());
+        connection.send_request(Method::ControlAttach, &attach).await?;
         if let Some(prompt) = run.queued_prompt() {
             // An error means that the prompt is no longer held.
             let held = json!({ "sessionId": session, "prompt": prompt });
-            connection.send_request(Method::ControlRelease.name(), &held).await?;
+            connection.send_request(Method::ControlRelease, &held).await?;
         }
         let run = Arc::new(TrackedRun::new(RunProgress::new(id.clone()), id, true, stop));
         let approver = approve.map(AutoApprover::new);
@@ -258,7 +257,10 @@ impl RunDriver {
         loop {
             let message = tokio::select! {
                 message = self.connection.next_message() => message,
-                () = stop.notified() => self.cancel().await.map(|()| HubMessage::Other),
+                () = stop.notified() => match self.cancel().await {
+                    Ok(()) => continue,
+                    Err(error) => Err(error),
+                },
             };
             match message {
                 Ok(HubMessage::Event(line)) => {
@@ -267,15 +269,15 @@ impl RunDriver {
                     }
                 }
                 // The hub rejected the prompt: an accepted prompt is in the log before its response.
-                Ok(HubMessage::Response(id, response))
-                    if Some(id) == self.prompt_id && sender.is_some() =>
+                Ok(HubMessage::Response(response))
+                    if Some(response.id) == self.prompt_id && sender.is_some() =>
                 {
                     if let Some(sender) = sender {
-                        sender.announce(Err(rejection_error(&response)));
+                        sender.announce(Err(rejection_error(response.into_result())));
                     }
                     return;
                 }
-                Ok(HubMessage::Response(..) | HubMessage::Other) => {}
+                Ok(HubMessage::Response(_) | HubMessage::Frame(_)) => {}
                 Err(error) => {
                     if let Some(sender) = sender {
                         sender.announce(Err(error.into()));
@@ -312,14 +314,14 @@ impl RunDriver {
         let session = self.run.id.session();
         let params = json!({ "sessionId": session, "ask": ask, "result": result });
         // Another client may have answered first; then its answer counts.
-        self.connection.send_request(Method::ControlAnswer.name(), &params).await.map(drop)
+        self.connection.send_request(Method::ControlAnswer, &params).await.map(drop)
     }
 
     /// Withdraws the prompt or cancels the turn. Other prompts of the session continue.
     async fn cancel(&mut self) -> Result<(), HubClientError> {
         if let Some(prompt) = self.prompt_id {
             let params = json!({ "requestId": prompt });
-            return self.connection.send_notification(Method::CancelRequest.name(), &params).await;
+            return self.connection.send_notification(Method::CancelRequest, &params).await;
         }
         match cancel_run(&self.state, &self.run.id, self.run.queued_prompt()).await {
             // The run started or ended in this moment.
@@ -339,21 +341,21 @@ pub(super) async fn cancel_run(
     let session = id.session();
     if let Some(prompt) = queued_prompt {
         let params = json!({ "sessionId": session, "prompt": prompt });
-        return state.hub.call(Method::ControlWithdraw.name(), &params).await.map(drop);
+        return state.hub.call_method(Method::ControlWithdraw, &params).await.map(drop);
     }
     let mut connection = state.hub.connect().await?;
     let params = json!({ "sessionId": session });
-    connection.send_notification(Method::SessionCancel.name(), &params).await?;
+    connection.send_notification(Method::SessionCancel, &params).await?;
     // The response to this request shows that the hub has received the cancellation.
-    connection.call(Method::ControlStatus.name(), &json!({})).await.map(drop)
+    connection.call_method(Method::ControlStatus, &json!({})).await.map(drop)
 }
 
 /// Why the hub responded to a prompt before the prompt was in the log under the id of this run.
-fn rejection_error(response: &Result<Value, Value>) -> ApiError {
-    let Err(error) = response else {
+fn rejection_error(result: Result<Value, ErrorResponse>) -> ApiError {
+    let Err(error) = result else {
         let why =
             "the prompt ran for another request with this key: repeat this request to get its run";
         return ApiError::new(ErrorCode::UpstreamUnavailable, why);
     };
-    ApiError::from_rpc_error(error)
+    ApiError::from_response(&error)
 }

@@ -5,8 +5,9 @@ use super::{
     RunId,
     progress::{RunOutcome, RunProgress, RunSettings, RunStatus},
 };
-use crate::rest::{agents::PLAIN, error::ApiError, hub_client::EventLine, streaming::ChunkWriter};
+use crate::rest::{agents::PLAIN, error::ApiError, streaming::ChunkWriter};
 use jackfield_events::{AgentExited, EventBody};
+use jackfield_hub_client::EventLine;
 use jackfield_views::{AgentEvent, AgentEventView};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -182,6 +183,7 @@ fn to_run_event(event: AgentEvent, is_plain: bool) -> Option<RunEvent> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rest::hub_client::event_line;
     use serde_json::{Value, json};
 
     const RUN: &str = "r-abcdefghijkl-aaaaaa";
@@ -205,8 +207,7 @@ mod tests {
         ];
         log.extend(last.as_array().unwrap().clone());
         let mut events = RunEvents::new(RunId::parse(RUN).unwrap());
-        let run_events =
-            log.iter().flat_map(|it| events.fold_line(&EventLine::from_json(it))).collect();
+        let run_events = log.iter().flat_map(|it| events.fold_line(&event_line(it))).collect();
         assert!(events.has_ended());
         run_events
     }

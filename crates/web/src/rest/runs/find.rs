@@ -4,12 +4,9 @@ use super::{
     RunId, TrackedRun,
     progress::{RunProgress, run_id_of},
 };
-use crate::rest::{
-    RestState,
-    error::ApiError,
-    hub_client::{EventLine, HubClientError},
-};
+use crate::rest::{RestState, error::ApiError};
 use jackfield_events::EventKind;
+use jackfield_hub_client::{EventLine, HubClientError};
 use std::sync::Arc;
 
 /// Finds the run with this id.
@@ -23,7 +20,7 @@ pub(crate) async fn find_run(state: &RestState, id: &str) -> Result<Arc<TrackedR
     let after = known.map_or(0, |it| it.read_after());
     let mut progress = RunProgress::new(run_id.clone());
     let log = match state.hub.open_log(&run_id.session(), after).await {
-        Err(error) if error.code() == Some("session_not_found") => return Err(missing()),
+        Err(error) if error.error_name() == "session_not_found" => return Err(missing()),
         log => log?,
     };
     log.read_existing(|line| drop(progress.apply(&line))).await?;

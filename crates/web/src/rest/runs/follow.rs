@@ -6,10 +6,10 @@ use super::{
 };
 use crate::rest::{
     error::{ApiError, ErrorCode},
-    hub_client::{EventLog, HubClientError, LogEntry},
     log_reader,
     streaming::{ChunkWriter, ReaderDisconnected},
 };
+use jackfield_hub_client::{EventLog, HubClientError, LogEntry};
 
 /// Streams the events of a run after the number `after`, up to its end. A client that has received all of
 /// them gets the last one again, so that it does not wait for an end that it missed.
@@ -49,7 +49,7 @@ async fn end_stream(
     number: u64,
     writer: &mut ChunkWriter,
 ) -> Result<(), ReaderDisconnected> {
-    if error.code() == Some("session_not_found") {
+    if error.error_name() == "session_not_found" {
         let error = ApiError::new(ErrorCode::NotFound, "the session of the run was deleted");
         write_failure(&error, number, writer);
     }

@@ -11,9 +11,9 @@ use crate::rest::{
     RestState,
     check::RunBody,
     error::{ApiError, ErrorCode},
-    hub_client::{HubClientError, LogEntry},
 };
 use axum::{extract::FromRequestParts, http::request::Parts};
+use jackfield_hub_client::{HubClientError, LogEntry};
 use jackfield_protocol::acp::Method;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -119,12 +119,12 @@ pub(super) struct OpenRequests(Arc<Mutex<BTreeMap<String, (String, PendingRun)>>
 
 /// Removes a request from [`OpenRequests`] when dropped.
 #[derive(Debug)]
-pub(super) struct OpenRequest {
+pub(super) struct OpenRequestGuard {
     requests: OpenRequests,
     key: String,
 }
 
-impl Drop for OpenRequest {
+impl Drop for OpenRequestGuard {
     fn drop(&mut self) {
         self.requests.lock().remove(&self.key);
     }
@@ -154,7 +154,7 @@ impl OpenRequests {
         let pending = sender.pending_run().into_repeat();
         open.insert(request.key.clone(), (request.fingerprint.clone(), pending));
         sender.open_request =
-            Some(OpenRequest { requests: self.clone(), key: request.key.clone() });
+            Some(OpenRequestGuard { requests: self.clone(), key: request.key.clone() });
         Ok(sender)
     }
 }
@@ -201,13 +201,11 @@ async fn find_earlier_request(
     state: &RestState,
     request: &KeyedRequest,
 ) -> Result<EarlierRequest, ApiError> {
-    let found = state.hub.call(Method::ControlFindKey.name(), &json!({ "key": request.key })).await;
+    let found = state.hub.call_method(Method::ControlFindKey, &json!({ "key": request.key })).await;
     let found = match found {
         // Without the reply of every host the result would be a guess.
-        Err(HubClientError::Refused(error))
-            if error["data"]["jackfield"]["code"] == "host_lost" =>
-        {
-            let why = error["message"].as_str().unwrap_or_default();
+        Err(HubClientError::Refused(error)) if error.error_name() == "host_lost" => {
+            let why = error.message().unwrap_or_default();
             return Err(ApiError::new(ErrorCode::UpstreamUnavailable, why));
         }
         found => found?,

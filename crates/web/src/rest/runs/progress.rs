@@ -2,11 +2,9 @@
 //! restored wherever the log is.
 
 use super::RunId;
-use crate::rest::{
-    error::{ApiError, ErrorCode},
-    hub_client::EventLine,
-};
-use jackfield_events::{EventBody, EventKind, ReceivedEvent, Time, TurnOutcome};
+use crate::rest::error::{ApiError, ErrorCode};
+use jackfield_events::{EventBody, EventKind, PromptWithdrawn, ReceivedEvent, Time, TurnOutcome};
+use jackfield_hub_client::{ErrorResponse, EventLine};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -166,7 +164,7 @@ impl RunProgress {
                 self.start_turn(started.turn, event.at);
             }
             EventBody::Withdrawn(withdrawn) if withdrawn.prompt == prompt => {
-                self.end(withdrawn_outcome(&withdrawn.why), event.at);
+                self.end(withdrawn_outcome(withdrawn), event.at);
             }
             _ => return None,
         }
@@ -207,14 +205,12 @@ fn prompt_frame(event: &ReceivedEvent) -> Option<&Value> {
 }
 
 /// The outcome of a withdrawn prompt: cancelled by a client, or failed.
-fn withdrawn_outcome(why: &str) -> (RunStatus, RunOutcome) {
-    let is_cancelled = ["the session was cancelled", "its client withdrew it"].contains(&why)
-        || why.starts_with("withdrawn by ");
-    if is_cancelled {
+fn withdrawn_outcome(withdrawn: &PromptWithdrawn) -> (RunStatus, RunOutcome) {
+    if withdrawn.is_by_client() {
         let stop_reason = Some(CANCELLED.to_owned());
         return (RunStatus::Canceled, RunOutcome { stop_reason, ..RunOutcome::default() });
     }
-    let error = ApiError::new(ErrorCode::AgentUnavailable, why);
+    let error = ApiError::new(ErrorCode::AgentUnavailable, &*withdrawn.why);
     (RunStatus::Failed, RunOutcome { error: Some(error), code: Some(1), ..RunOutcome::default() })
 }
 
@@ -225,7 +221,7 @@ fn ended_outcome(outcome: &TurnOutcome<Value>) -> (RunStatus, RunOutcome) {
         TurnOutcome::Stopped(answer) => answer,
         TurnOutcome::Failed(error) | TurnOutcome::Interrupted(error) => {
             let (code, signal) = parse_exit(error);
-            let error = Some(ApiError::from_rpc_error(error));
+            let error = Some(ApiError::from_response(&ErrorResponse::new(error.clone())));
             return (
                 RunStatus::Failed,
                 RunOutcome { error, code, signal, ..RunOutcome::default() },
@@ -264,6 +260,7 @@ fn parse_exit(error: &Value) -> (Option<i64>, Option<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rest::hub_client::event_line;
     use serde_json::json;
 
     fn id() -> RunId {
@@ -279,7 +276,7 @@ mod tests {
         for (name, value) in more.as_object().unwrap() {
             event[name] = value.clone();
         }
-        EventLine::from_json(&event)
+        event_line(&event)
     }
 
     fn event(seq: u64, is: &str, more: &Value) -> EventLine {
@@ -287,7 +284,7 @@ mod tests {
         for (name, value) in more.as_object().unwrap() {
             event[name] = value.clone();
         }
-        EventLine::from_json(&event)
+        event_line(&event)
     }
 
     fn ended_with(answer: &Value, how: &str) -> RunProgress {

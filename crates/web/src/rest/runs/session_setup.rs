@@ -4,11 +4,8 @@ use super::{
     driver::{RunPlan, RunTarget},
     idempotency::KeyedRequest,
 };
-use crate::rest::{
-    RestState,
-    error::ApiError,
-    hub_client::{HubClientError, HubConnection},
-};
+use crate::rest::{RestState, error::ApiError, hub_client::initialize};
+use jackfield_hub_client::{HubClientError, HubConnection};
 use jackfield_protocol::acp::Method;
 use jackfield_views::options::{SessionSetting, SettingError, plan_change};
 use serde_json::{Value, json};
@@ -51,23 +48,23 @@ pub(super) async fn prepare_session(
     let (session, setup, accepts_images) = match target {
         RunTarget::NewSession { agent, cwd, unenforced } => {
             let launch = json!({ "agent": agent, "cwd": cwd, "unenforced": unenforced });
-            connection.call(Method::ControlConnect.name(), &launch).await?;
-            let initialized = connection.initialize().await?;
+            connection.call_method(Method::ControlConnect, &launch).await?;
+            let initialized = initialize(&mut connection).await?;
             let accepts_images = initialized.pointer("/agentCapabilities/promptCapabilities/image");
             let accepts_images = accepts_images == Some(&Value::Bool(true));
             state.image_support().insert(agent.clone(), accepts_images);
             let mut params = json!({ "cwd": cwd, "mcpServers": [] });
             let add_key = |it: &KeyedRequest| it.add_to(&mut params["_meta"]["jackfield"]);
             plan.request.iter().for_each(add_key);
-            let setup = connection.call(Method::SessionNew.name(), &params).await?;
+            let setup = connection.call_method(Method::SessionNew, &params).await?;
             (setup["sessionId"].as_str().unwrap_or_default().to_owned(), setup, accepts_images)
         }
         RunTarget::ExistingSession { session, agent, cwd } => {
-            connection.initialize().await?;
+            initialize(&mut connection).await?;
             let params = json!({ "sessionId": session, "cwd": cwd, "mcpServers": [] });
             let has_choices = choices.iter().next().is_some();
             let setup = if has_choices {
-                connection.call(Method::SessionResume.name(), &params).await?
+                connection.call_method(Method::SessionResume, &params).await?
             } else {
                 Value::Null
             };
@@ -79,7 +76,7 @@ pub(super) async fn prepare_session(
     if let (Err(_), RunTarget::NewSession { .. }) = (&result, target) {
         // The session is empty; if it cannot be deleted, it only stays in the list.
         let _deleted =
-            connection.call(Method::SessionDelete.name(), &json!({ "sessionId": session })).await;
+            connection.call_method(Method::SessionDelete, &json!({ "sessionId": session })).await;
     }
     result?;
     Ok(ReadySession { connection, session, accepts_images })
@@ -94,10 +91,10 @@ async fn apply_choices(
     for (setting, name, wanted) in choices.iter() {
         let change = plan_change(setup, setting, session, wanted);
         let Some(change) = change.map_err(|it| setting_error(name, wanted, it))? else { continue };
-        match connection.call(change.method.name(), &change.params).await {
+        match connection.call_method(change.method, &change.params).await {
             Ok(_) => {}
             Err(HubClientError::Refused(error)) => {
-                let why = error["message"].as_str().unwrap_or("no reason given");
+                let why = error.message().unwrap_or("no reason given");
                 let message = format!("the agent rejected {name} `{wanted}`: {why}");
                 return Err(ApiError::invalid(message));
             }

@@ -4,12 +4,12 @@ use crate::rest::{
     RestState,
     error::{ApiError, ErrorBody},
     extract::{LastEventId, PathParams, QueryParams},
-    hub_client::{EventLine, EventLog, HubClientError, LogEntry},
     log_reader,
     streaming::{self, ChunkWriter, ReaderDisconnected, ServerEvent},
 };
 use axum::{extract::State, response::Response};
 use jackfield_events::EventKind;
+use jackfield_hub_client::{EventLine, EventLog, HubClientError, LogEntry};
 use jackfield_protocol::acp::Method;
 use jackfield_views::{AgentEvent, AgentEventView, Envelope, EnvelopeView};
 use serde::{Deserialize, Serialize};
@@ -45,7 +45,8 @@ pub(crate) struct EventsQuery {
 /// An event of a session: its name, and its data as JSON.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(tag = "event", content = "data", rename_all = "lowercase")]
-pub(crate) enum SessionEvent {
+#[schema(as = SessionEvent)]
+pub(crate) enum StreamedSessionEvent {
     /// In the view `events`.
     Agent(AgentEvent),
     /// In the view `envelopes`.
@@ -56,13 +57,13 @@ pub(crate) enum SessionEvent {
     Gone(Value),
 }
 
-impl SessionEvent {
+impl StreamedSessionEvent {
     fn write_to(&self, id: Option<&str>, writer: &mut ChunkWriter) {
         match self {
-            SessionEvent::Agent(it) => writer.write_event(id, Some("agent"), it),
-            SessionEvent::Envelope(it) => writer.write_event(id, Some("envelope"), it),
-            SessionEvent::Message(it) => writer.write_event(id, None, it),
-            SessionEvent::Gone(it) => writer.write_event(id, Some("gone"), it),
+            StreamedSessionEvent::Agent(it) => writer.write_event(id, Some("agent"), it),
+            StreamedSessionEvent::Envelope(it) => writer.write_event(id, Some("envelope"), it),
+            StreamedSessionEvent::Message(it) => writer.write_event(id, None, it),
+            StreamedSessionEvent::Gone(it) => writer.write_event(id, Some("gone"), it),
         }
     }
 }
@@ -157,8 +158,8 @@ async fn end_stream(
     error: &HubClientError,
     mut writer: ChunkWriter,
 ) -> Result<(), ReaderDisconnected> {
-    if error.code() == Some("session_not_found") {
-        SessionEvent::Gone(json!({})).write_to(None, &mut writer);
+    if error.error_name() == "session_not_found" {
+        StreamedSessionEvent::Gone(json!({})).write_to(None, &mut writer);
     }
     writer.flush().await
 }
@@ -185,16 +186,18 @@ impl EventRenderer {
     }
 
     fn write_event(&mut self, line: &EventLine, position: EventPosition, writer: &mut ChunkWriter) {
-        let items: Vec<SessionEvent> = match self {
+        let items: Vec<StreamedSessionEvent> = match self {
             // An event that nests too deep to be parsed cannot be sent as a message.
-            EventRenderer::Acp => to_message(line).map(SessionEvent::Message).into_iter().collect(),
+            EventRenderer::Acp => {
+                to_message(line).map(StreamedSessionEvent::Message).into_iter().collect()
+            }
             EventRenderer::Events(view) => {
                 let events = line.to_event().map(|it| view.fold_event(&it));
-                events.into_iter().flatten().map(SessionEvent::Agent).collect()
+                events.into_iter().flatten().map(StreamedSessionEvent::Agent).collect()
             }
             EventRenderer::Envelopes(view) => {
                 let envelopes = line.to_event().map(|it| view.fold_event(&it));
-                envelopes.into_iter().flatten().map(SessionEvent::Envelope).collect()
+                envelopes.into_iter().flatten().map(StreamedSessionEvent::Envelope).collect()
             }
         };
         let seq = line.seq;
@@ -224,6 +227,7 @@ fn notification(method: Method, params: &Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rest::hub_client::event_line;
 
     #[test]
     fn reconnecting_client_receives_only_new_items() {
@@ -243,7 +247,7 @@ mod tests {
 
     #[test]
     fn event_without_an_acp_message_is_a_notification() {
-        let message = |event: &Value| to_message(&EventLine::from_json(event)).unwrap();
+        let message = |event: &Value| to_message(&event_line(event)).unwrap();
         let frame = json!({ "method": "session/update" });
         let said = json!({ "seq": 1, "at": 1, "is": "said", "frame": frame });
         assert_eq!(message(&said), json!({ "method": "session/update" }));

@@ -5,7 +5,6 @@ use crate::rest::{
     RestState,
     error::{ApiError, ErrorBody},
     extract::{PathParams, QueryFlag, QueryParams},
-    hub_client::{EventLog, LogEntry},
     streaming::{self, ChunkWriter, ReaderDisconnected},
 };
 use axum::{
@@ -13,6 +12,7 @@ use axum::{
     http::{HeaderValue, header},
     response::Response,
 };
+use jackfield_hub_client::{EventLog, LogEntry};
 use jackfield_protocol::rfc3339;
 use jackfield_views::{ExportHeader, SessionExport};
 use serde::Deserialize;

@@ -8,4 +8,4 @@ mod session;
 pub(crate) use events::*;
 pub(crate) use export::*;
 pub(crate) use routes::*;
-pub(crate) use session::{SessionRow, find_session};
+pub(crate) use session::{SessionResource, find_session};

@@ -1,13 +1,13 @@
 //! Lists, shows, forks, closes and deletes sessions.
 
-use super::session::{SessionRow, find_session, list_all};
+use super::session::{SessionResource, find_session, list_all};
 use crate::rest::{
     RestState,
     error::{ApiError, ErrorBody},
     extract::{JsonBody, PathParams, QueryFlag, QueryParams},
-    hub_client::EventLine,
 };
 use axum::{Json, extract::State, http::StatusCode};
+use jackfield_hub_client::EventLine;
 use jackfield_protocol::acp::Method;
 use jackfield_views::SessionUsage;
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ const PAGE_SIZE_MAX: usize = 1000;
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SessionList {
-    sessions: Vec<SessionRow>,
+    sessions: Vec<SessionResource>,
     /// The `cursor` of the next page; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
@@ -60,16 +60,19 @@ pub(crate) async fn list_sessions(
         return Err(ApiError::invalid(format!("`limit` must be from 1 to {PAGE_SIZE_MAX}")));
     }
     let invalid = || ApiError::invalid("`cursor` is invalid: omit it to start over");
-    let cursor =
-        query.cursor.as_deref().map(|it| ListCursor::parse(it).ok_or_else(invalid)).transpose()?;
+    let cursor = query
+        .cursor
+        .as_deref()
+        .map(|it| SessionListCursor::parse(it).ok_or_else(invalid))
+        .transpose()?;
     let sessions = list_all(&state.hub).await?;
     Ok(Json(build_page(sessions, cursor.as_ref(), limit)))
 }
 
 /// Builds a page. Sessions that changed since the first page come last, so that none is missed.
 fn build_page(
-    mut sessions: Vec<SessionRow>,
-    cursor: Option<&ListCursor>,
+    mut sessions: Vec<SessionResource>,
+    cursor: Option<&SessionListCursor>,
     limit: usize,
 ) -> SessionList {
     let latest = || sessions.iter().map(|it| &it.updated_at).max().cloned().unwrap_or_default();
@@ -80,12 +83,12 @@ fn build_page(
     let has_more = limit < sessions.len();
     sessions.truncate(limit);
     let last = sessions.last().filter(|_| has_more).map(|it| ListPosition::new(it, &listed_at));
-    let next_cursor = last.map(|after| ListCursor { listed_at, after }.to_string());
+    let next_cursor = last.map(|after| SessionListCursor { listed_at, after }.to_string());
     SessionList { sessions, next_cursor }
 }
 
 /// How far a client has read the list.
-struct ListCursor {
+struct SessionListCursor {
     /// The latest change of any session when the first page was made.
     listed_at: String,
     /// The last session of the previous page.
@@ -102,7 +105,7 @@ enum ListPosition {
 }
 
 impl ListPosition {
-    fn new(row: &SessionRow, listed_at: &str) -> ListPosition {
+    fn new(row: &SessionResource, listed_at: &str) -> ListPosition {
         let id = row.session_id.clone();
         if listed_at < &*row.updated_at {
             ListPosition::Changed(id)
@@ -112,18 +115,18 @@ impl ListPosition {
     }
 }
 
-impl ListCursor {
-    fn parse(text: &str) -> Option<ListCursor> {
+impl SessionListCursor {
+    fn parse(text: &str) -> Option<SessionListCursor> {
         let (listed_at, position) = text.split_once('~')?;
         let after = match position.split_once('~')? {
             ("", id) => ListPosition::Changed(id.to_owned()),
             (at, id) => ListPosition::Unchanged(Reverse(at.to_owned()), id.to_owned()),
         };
-        Some(ListCursor { listed_at: listed_at.to_owned(), after })
+        Some(SessionListCursor { listed_at: listed_at.to_owned(), after })
     }
 }
 
-impl fmt::Display for ListCursor {
+impl fmt::Display for SessionListCursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.after {
             ListPosition::Unchanged(at, id) => write!(f, "{}~{}~{id}", self.listed_at, at.0),
@@ -136,7 +139,7 @@ impl fmt::Display for ListCursor {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SessionShown {
     #[serde(flatten)]
-    session: SessionRow,
+    session: SessionResource,
     /// Tokens, time and cost of each turn, and their total.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
@@ -204,7 +207,7 @@ pub(crate) async fn close_session(
     State(state): State<Arc<RestState>>,
     PathParams(id): PathParams<String>,
 ) -> Result<Json<DoneResponse>, ApiError> {
-    state.hub.call(Method::SessionClose.name(), &json!({ "sessionId": id })).await?;
+    state.hub.call_method(Method::SessionClose, &json!({ "sessionId": id })).await?;
     Ok(Json(DoneResponse { ok: true }))
 }
 
@@ -222,7 +225,7 @@ pub(crate) async fn delete_session(
     State(state): State<Arc<RestState>>,
     PathParams(id): PathParams<String>,
 ) -> Result<Json<DoneResponse>, ApiError> {
-    state.hub.call(Method::SessionDelete.name(), &json!({ "sessionId": id })).await?;
+    state.hub.call_method(Method::SessionDelete, &json!({ "sessionId": id })).await?;
     state.runs.remove_session(&id);
     Ok(Json(DoneResponse { ok: true }))
 }
@@ -270,7 +273,7 @@ pub(crate) async fn fork_session(
         params["_meta"] = json!({ "jackfield": { "seq": at } });
     }
     // The hub attaches the connection to the fork, so the shared connection cannot be used.
-    let response = state.hub.connect().await?.call(Method::SessionFork.name(), &params).await?;
+    let response = state.hub.connect().await?.call_method(Method::SessionFork, &params).await?;
     let session_id = response["sessionId"].as_str().unwrap_or_default().to_owned();
     Ok((StatusCode::CREATED, Json(ForkedSession { session_id })))
 }
@@ -279,7 +282,7 @@ pub(crate) async fn fork_session(
 mod tests {
     use super::*;
 
-    fn rows(updated: &[(&str, u32)]) -> Vec<SessionRow> {
+    fn rows(updated: &[(&str, u32)]) -> Vec<SessionResource> {
         let row = |(id, at): &(&str, u32)| json!({ "sessionId": id, "updatedAt": format!("{at}") });
         updated.iter().map(|it| serde_json::from_value(row(it)).unwrap()).collect()
     }
@@ -292,11 +295,11 @@ mod tests {
     fn session_that_changes_between_pages_is_listed_last() {
         let first = build_page(rows(&[("s-1", 1), ("s-2", 2), ("s-3", 3), ("s-4", 4)]), None, 2);
         assert_eq!(names(&first), ["s-4", "s-3"]);
-        let cursor = ListCursor::parse(&first.next_cursor.unwrap()).unwrap();
+        let cursor = SessionListCursor::parse(&first.next_cursor.unwrap()).unwrap();
         let changed = [("s-1", 5), ("s-2", 2), ("s-3", 3), ("s-4", 6), ("s-5", 7)];
         let second = build_page(rows(&changed), Some(&cursor), 2);
         assert_eq!(names(&second), ["s-2", "s-1"]);
-        let cursor = ListCursor::parse(&second.next_cursor.unwrap()).unwrap();
+        let cursor = SessionListCursor::parse(&second.next_cursor.unwrap()).unwrap();
         let third = build_page(rows(&changed), Some(&cursor), 2);
         assert_eq!(names(&third), ["s-4", "s-5"]);
         assert_eq!(third.next_cursor, None);

@@ -1,12 +1,10 @@
 //! One session as the hub lists it.
 
-use crate::rest::{
-    error::ApiError,
-    hub_client::{HubClient, HubClientError},
-};
+use crate::rest::{error::ApiError, hub_client::HubClient};
+use jackfield_hub_client::{HubClientError, parse_session_list};
 use jackfield_protocol::acp::Method;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::cmp::Reverse;
 use utoipa::ToSchema;
 
@@ -19,7 +17,7 @@ use utoipa::ToSchema;
     "pid": 4711, "events": 120, "openedAt": "2026-11-15T08:30:00.123Z",
     "updatedAt": "2026-11-15T08:31:10.456Z", "agentSession": "0192f0c1",
 }))]
-pub(crate) struct SessionRow {
+pub(crate) struct SessionResource {
     pub(crate) session_id: String,
     #[serde(default)]
     #[schema(required)]
@@ -74,7 +72,7 @@ pub(crate) struct SessionRow {
     pub(crate) agent_session: String,
 }
 
-impl SessionRow {
+impl SessionResource {
     /// The sort key of the list: the latest first, then by id.
     fn sort_key(&self) -> (Reverse<&str>, &str) {
         (Reverse(&self.updated_at), &self.session_id)
@@ -82,18 +80,15 @@ impl SessionRow {
 }
 
 /// Lists all sessions, the latest first.
-pub(crate) async fn list_all(hub: &HubClient) -> Result<Vec<SessionRow>, HubClientError> {
-    let mut response = hub.call(Method::ControlSessions.name(), &json!({})).await?;
-    let rows = response.get_mut("sessions").map_or(Value::Null, Value::take);
-    let rows = if let Value::Array(rows) = rows { rows } else { Vec::new() };
-    let mut rows: Vec<SessionRow> =
-        rows.into_iter().filter_map(|it| serde_json::from_value(it).ok()).collect();
+pub(crate) async fn list_all(hub: &HubClient) -> Result<Vec<SessionResource>, HubClientError> {
+    let response = hub.call_method(Method::ControlSessions, &json!({})).await?;
+    let mut rows: Vec<SessionResource> = parse_session_list(response);
     rows.sort_by(|a, b| a.sort_key().cmp(&b.sort_key()));
     Ok(rows)
 }
 
 /// Finds the session with this id.
-pub(crate) async fn find_session(hub: &HubClient, id: &str) -> Result<SessionRow, ApiError> {
+pub(crate) async fn find_session(hub: &HubClient, id: &str) -> Result<SessionResource, ApiError> {
     let rows = list_all(hub).await?;
     rows.into_iter().find(|it| it.session_id == id).ok_or_else(|| session_not_found(id))
 }
