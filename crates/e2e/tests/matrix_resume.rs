@@ -92,7 +92,7 @@ fn play(home: &Home, (name, flags, keeps, steps, past): &Row) {
         woken.iter().filter(is_it).collect::<Vec<_>>()
     };
     let reached: Vec<&str> =
-        facts("bound").iter().filter_map(|it| it["params"]["step"].as_str()).collect();
+        facts("bound").iter().filter_map(|it| it["params"]["restore"].as_str()).collect();
     assert_eq!(reached, *steps, "{name}");
     assert_eq!(facts("prompted").len(), 1, "{name}: one prompt, written once");
     assert_eq!(facts("ended").len(), 1, "{name}");

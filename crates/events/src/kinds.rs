@@ -58,7 +58,7 @@ pub struct SessionMoved {
 pub struct AgentBound<J = RawJson> {
     /// Earlier versions wrote `rung`.
     #[serde(alias = "rung")]
-    pub step: RestoreStep,
+    pub restore: RestoreStep,
     pub setup: J,
     /// The agent's new id of the session, if it changed.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -310,7 +310,7 @@ impl SessionSummary {
     }
 
     fn fold_bound(&mut self, bound: &AgentBound) {
-        match bound.step {
+        match bound.restore {
             RestoreStep::Failed => return,
             RestoreStep::Reseeded => self.unseeded = true,
             RestoreStep::Forked => self.unseeded = false,

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 /// JSON is kept as it is.
 pub(crate) fn build_event_if_known(event: &Value) -> Option<ReceivedEvent> {
     let mut members = json!({
-        "seq": null, "at": 0, "turn": 0, "by": "", "ask": 0, "step": "resumed", "how": "stopped",
+        "seq": null, "at": 0, "turn": 0, "by": "", "ask": 0, "restore": "resumed", "how": "stopped",
         "why": "", "status": "", "stderr": "", "prompt": 0, "step": 1, "agent": "", "argv": [],
         "cwd": "", "agentSession": "", "from": "", "seqThere": 0, "operation": "", "what": "",
         "bytes": 0, "limit": 0, "phase": "", "since": 0, "waits": "", "late": false,

@@ -53,7 +53,7 @@ pub(crate) fn history() -> Vec<String> {
             json!({ "status": "killed by signal 9", "stderr": "a\nout of memory\n" }),
         ),
         hub_event("turn", 16, "ended", json!({ "turn": 3, "how": "interrupted", "answer": error })),
-        hub_event("session", 17, "bound", json!({ "step": "reloaded", "setup": null })),
+        hub_event("session", 17, "bound", json!({ "restore": "reloaded", "setup": null })),
         hub_event("session", 18, "closed", json!({})),
     ]
 }

@@ -142,7 +142,7 @@ fn sleeping_session_restarts_by_name_and_then_by_command() {
     let home = TestHome::new();
     let hub_data = json!({ "code": "no_agent", "why": "no agent is called `goose`" });
     let unknown = crate::fake_hub::hub_error(-31004, "no agent to use", &hub_data);
-    let bound = hub_event("session", 8, "bound", json!({ "step": "resumed", "setup": null }));
+    let bound = hub_event("session", 8, "bound", json!({ "restore": "resumed", "setup": null }));
     let received = FakeHub::new()
         .with_sessions(&[session_row("s-7f3abcdefghi", "goose", "asleep", "fix the parser")])
         .on("_jackfield/connect", &[unknown])
@@ -176,7 +176,7 @@ fn session_opened_by_command_restarts_with_that_command() {
 #[test]
 fn restored_session_is_reported_and_closed_again() {
     let home = TestHome::new();
-    let bound = hub_event("session", 8, "bound", json!({ "step": "resumed", "setup": null }));
+    let bound = hub_event("session", 8, "bound", json!({ "restore": "resumed", "setup": null }));
     let received = FakeHub::new()
         .with_sessions(&[session_row("s-7f3abcdefghi", "goose", "asleep", "fix the parser")])
         .on("session/prompt", &[bound, agent_text("On we go."), prompt_response("end_turn")])

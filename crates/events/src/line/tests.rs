@@ -34,7 +34,7 @@ fn embedded_json_keeps_its_exact_text() {
 
 #[test]
 fn null_is_a_value_of_a_required_member_and_none_of_an_optional_one() {
-    let line = r#"{"at":1,"is":"bound","step":"resumed","setup":null,"tried":null}"#;
+    let line = r#"{"at":1,"is":"bound","restore":"resumed","setup":null,"tried":null}"#;
     let EventBody::Bound(bound) = decode(line).unwrap().body else { panic!("{line}") };
     assert_eq!((bound.setup, bound.tried), (RawJson::null(), None));
 }
@@ -43,7 +43,7 @@ fn null_is_a_value_of_a_required_member_and_none_of_an_optional_one() {
 fn restore_step_of_an_earlier_version_is_read() {
     let line = r#"{"at":1,"is":"bound","rung":"resumed","setup":null}"#;
     let EventBody::Bound(bound) = decode(line).unwrap().body else { panic!("{line}") };
-    assert_eq!(bound.step, RestoreStep::Resumed);
+    assert_eq!(bound.restore, RestoreStep::Resumed);
 }
 
 #[test]

@@ -119,7 +119,7 @@ impl Session {
             return;
         }
         let why = format!("the journal could not be read: {why}");
-        restoring.tried.push(json!({ "step": RestoreStep::Reseeded.as_str(), "why": why }));
+        restoring.tried.push(json!({ "restore": RestoreStep::Reseeded.as_str(), "why": why }));
         self.abandon_restore(parts);
     }
 

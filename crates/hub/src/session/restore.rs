@@ -119,7 +119,7 @@ impl SessionRestore {
     }
 
     fn give_reason(&mut self, step: RestoreStep, why: impl Into<String>) {
-        self.tried.push(json!({ "step": step.as_str(), "why": why.into() }));
+        self.tried.push(json!({ "restore": step.as_str(), "why": why.into() }));
     }
 
     /// A step turned out not to work: the next one is tried, with the prompt that showed it.
@@ -131,13 +131,13 @@ impl SessionRestore {
     ) -> SessionRestore {
         let mut restoring =
             SessionRestore { tried, again: Some(again), ..SessionRestore::default() };
-        restoring.tried.retain(|it| it["step"].is_string() && it["step"] != step.as_str());
+        restoring.tried.retain(|it| it["restore"].is_string() && it["restore"] != step.as_str());
         restoring.give_reason(step, why);
         restoring
     }
 
     fn was_tried(&self, way: RestoreMethod) -> bool {
-        self.tried.iter().any(|it| it["step"] == way.step().as_str())
+        self.tried.iter().any(|it| it["restore"] == way.step().as_str())
     }
 }
 
@@ -342,7 +342,7 @@ impl Session {
         self.append_event(
             &mut parts.cx,
             EventBody::Bound(AgentBound {
-                step,
+                restore: step,
                 setup,
                 agent_session: found.agent_session_id,
                 tried,
@@ -364,7 +364,7 @@ impl Session {
         let again = restoring.again.take();
         let reason = |it: &Value| {
             let text = |name: &str| it[name].as_str().unwrap_or_default().to_owned();
-            format!("not {} ({})", text("step"), text("why"))
+            format!("not {} ({})", text("restore"), text("why"))
         };
         let reasons: Vec<String> = tried.iter().map(reason).collect();
         let why = format!(
@@ -377,7 +377,7 @@ impl Session {
         self.append_event(
             &mut parts.cx,
             EventBody::Bound(AgentBound {
-                step: RestoreStep::Failed,
+                restore: RestoreStep::Failed,
                 setup,
                 agent_session: None,
                 tried,

@@ -144,7 +144,7 @@ mod tests {
             Output::Append { event, .. } => Some(event.body),
             _ => None,
         });
-        let Some(EventBody::Bound(AgentBound { step, agent_session, .. })) = bound else {
+        let Some(EventBody::Bound(AgentBound { restore: step, agent_session, .. })) = bound else {
             panic!("{bound:?}")
         };
         assert_eq!((step, agent_session.as_deref()), (RestoreStep::Forked, Some("a2")));

@@ -35,7 +35,7 @@ pub(crate) fn describe_event(body: &EventBody<Value>) -> Option<String> {
             None => format!("session moved from {from}: {why}"),
             Some(to) => format!("session moved from {from} to {to}: {why}"),
         },
-        EventBody::Bound(it) => describe_restore(it.step).to_owned(),
+        EventBody::Bound(it) => describe_restore(it.restore).to_owned(),
         EventBody::Withdrawn(it) => format!("prompt {} did not run: {}", it.prompt, it.why),
         EventBody::Cancelled(it) => match it.step {
             0 | 1 => "cancellation requested".to_owned(),

@@ -102,7 +102,7 @@ impl SessionTimeline {
     fn fold_body(&mut self, event: &ReceivedEvent, out: &mut TimelineUpdate) {
         match &event.body {
             EventBody::Opened(opened) => self.on_agent_ready(None, &opened.setup, out),
-            EventBody::Bound(bound) => self.on_agent_ready(Some(bound.step), &bound.setup, out),
+            EventBody::Bound(bound) => self.on_agent_ready(Some(bound.restore), &bound.setup, out),
             EventBody::Prompted(started) => self.on_turn_started(started, event, out),
             EventBody::Said(message) => self.on_message(message, event, out),
             EventBody::Ended(ended) => self.on_turn_ended(ended, event, out),

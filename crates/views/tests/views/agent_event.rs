@@ -33,11 +33,11 @@ fn opened_session_is_initializing_with_its_model() {
 
 #[test]
 fn restored_session_is_initializing_with_the_method() {
-    let bound = json!({ "is": "bound", "step": "reseeded", "setup": null });
+    let bound = json!({ "is": "bound", "restore": "reseeded", "setup": null });
     let initializing = json!({ "type": "status", "label": "initializing", "detail": "reseeded",
                                "sessionId": SESSION });
     assert_eq!(last_events(&SessionLog::opened().event(bound)), [initializing]);
-    let bound = json!({ "is": "bound", "step": "failed", "setup": null });
+    let bound = json!({ "is": "bound", "restore": "failed", "setup": null });
     assert_eq!(last_events(&SessionLog::opened().event(bound))[0]["label"], "failed");
 }
 

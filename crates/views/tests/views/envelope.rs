@@ -111,7 +111,7 @@ mod turn_lifecycle {
     #[test]
     fn starting_is_ignored() {
         assert_eq!(kinds(&SessionLog::opened()), [""; 0]);
-        let bound = json!({ "is": "bound", "step": "resumed", "setup": null });
+        let bound = json!({ "is": "bound", "restore": "resumed", "setup": null });
         assert_eq!(kinds(&SessionLog::opened().event(bound)), [""; 0]);
     }
 

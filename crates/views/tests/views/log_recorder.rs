@@ -119,7 +119,7 @@ impl LogRecorder {
     /// The replayed updates are in the log already; some agents continue the replay until the next prompt.
     fn on_restored(&mut self, at: u64, step: &str, setup: &Value) {
         self.log.start_in_the_middle();
-        self.log.push_event_at(at, json!({ "is": "bound", "step": step, "setup": setup }));
+        self.log.push_event_at(at, json!({ "is": "bound", "restore": step, "setup": setup }));
     }
 
     fn on_turn_ended(&mut self, at: u64, how: &str, answer: &Value) {

@@ -101,7 +101,7 @@ fn session_with_every_event_matches_its_snapshot() {
             json!({ "is": "gone", "status": "killed by signal 9", "stderr": "a\nout of memory" }),
         )
         .failed("agent ended")
-        .event(json!({ "is": "bound", "step": "reloaded", "setup": null }))
+        .event(json!({ "is": "bound", "restore": "reloaded", "setup": null }))
         .event(json!({ "is": "withdrawn", "prompt": 3, "why": "withdrawn by zed" }))
         .event(json!({ "is": "closed" }));
     insta::assert_snapshot!("markdown_all", markdown("claude", &log.events));

@@ -58,7 +58,7 @@ impl RestoreTracker {
         if let EventBody::Configured(_) = &event.body {
             self.configured.insert(session.clone(), self.now);
         }
-        if let EventBody::Bound(AgentBound { step, .. }) = &event.body {
+        if let EventBody::Bound(AgentBound { restore: step, .. }) = &event.body {
             if *step != RestoreStep::Failed {
                 let logged = self.logged_methods.entry(session.clone()).or_default();
                 logged.push_back(step.as_str().to_owned());
