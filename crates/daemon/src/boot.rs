@@ -1,10 +1,12 @@
-//! Steps before a daemon listens: private directories, and processes of an earlier daemon.
+//! Steps before a daemon listens: private directories, processes of an earlier daemon, and a random
+//! seed.
 
-use crate::{lock::DaemonLock, paths::Paths, serve::BootError};
+use crate::{boot_error::BootError, lock::DaemonLock, paths::Paths};
 use jackfield_agents::{ProcessLedger, ReapReport};
 use jackfield_private_files as private_files;
 use jackfield_protocol::chain;
 use jackfield_transport::remove_stale_socket;
+use std::io;
 
 /// Creates the directories of the daemon, or makes existing ones private.
 pub(crate) fn create_directories(paths: &Paths) -> Result<(), BootError> {
@@ -40,4 +42,11 @@ pub fn clean_up(paths: &Paths) -> Result<ReapReport, BootError> {
         tracing::warn!(why = chain(&error), "failed to remove the socket of an earlier daemon");
     }
     Ok(reaped)
+}
+
+pub(crate) fn random_seed() -> Result<u64, BootError> {
+    getrandom::u64().map_err(|error| BootError::System {
+        what: "random numbers",
+        source: io::Error::other(error.to_string()),
+    })
 }

@@ -5,20 +5,17 @@ use crate::{
     append_queue::AppendQueue,
     copy::ForkTranslator,
     environment,
+    journal_inputs::{HUB_READ_TOKEN, to_append_failure, to_read_failure, to_read_input},
     metrics::LoopCounters,
     observe,
     served::{AgentServices, ServedResponse},
+    spawn_context::SpawnContext,
 };
 use bytes::Bytes;
-use jackfield_agents::{
-    AgentHandle, AgentProcessEvent, GuardCommand, LaunchCommand, ProcessLedger, StdoutFormat,
-    StopUrgency,
-};
+use jackfield_agents::{AgentHandle, AgentProcessEvent, LaunchCommand, StdoutFormat, StopUrgency};
 use jackfield_events::{Seq, SessionId, SessionSummary};
-use jackfield_hub::{
-    AgentId, AppendFailure, ConnId, Exit, Input, Launch, Output, StorageFault, limits,
-};
-use jackfield_journal::{AppendError, JournalCompletion, NonBlockingJournal, ReadError};
+use jackfield_hub::{AgentId, AppendFailure, ConnId, Exit, Input, Launch, Output, limits};
+use jackfield_journal::{JournalCompletion, NonBlockingJournal};
 use jackfield_protocol::chain;
 use jackfield_transport::ClientHandle;
 use std::{
@@ -38,18 +35,6 @@ const UNREAD_BYTES_ALL_MAX: usize = 96 * 1024 * 1024;
 
 /// Clients and agents with fewer unread bytes are not considered.
 const UNREAD_BYTES_MIN: usize = 1024 * 1024;
-
-/// The read token of the hub itself. Connection ids start at 1.
-pub(crate) const HUB_READ_TOKEN: u64 = 0;
-
-/// What every process of this daemon is started with.
-#[derive(Debug, Clone)]
-pub(crate) struct SpawnContext {
-    pub(crate) guard: GuardCommand,
-    pub(crate) ledger: ProcessLedger,
-    /// Marks the processes of this daemon among all processes of the machine.
-    pub(crate) mark: String,
-}
 
 /// Connections, agents and the journal of the loop.
 pub(crate) struct HubEffects {
@@ -312,19 +297,12 @@ impl HubEffects {
             }
             JournalCompletion::Read { token, stream, after, events } => {
                 let session = SessionId::from(stream);
-                let input = crate::main_loop::to_read_input(token, session, after, &events);
+                let input = to_read_input(token, session, after, &events);
                 self.inputs.push_back(input);
             }
             JournalCompletion::ReadFailed { token, stream, after, error } => {
-                let (session, why) = (SessionId::from(stream), chain(&error));
-                tracing::error!(%session, after, why, "failed to read the journal");
-                if token == HUB_READ_TOKEN {
-                    return self.inputs.push_back(Input::RecallFailed { session, why });
-                }
-                let (conn, after) = (ConnId(token), Seq(after));
-                let is_damaged = matches!(error, ReadError::Damaged { .. });
-                let failed = Input::ReadFailed { conn, session, after, why, damaged: is_damaged };
-                self.inputs.push_back(failed);
+                let session = SessionId::from(stream);
+                self.inputs.push_back(to_read_failure(token, session, after, &error));
             }
             JournalCompletion::Copied { stream: to, summary } => {
                 let state =
@@ -367,22 +345,5 @@ impl HubEffects {
                 self.inputs.push_back(Input::ClientWrote { conn, bytes });
             }
         }
-    }
-}
-
-fn storage_fault(error: &AppendError) -> StorageFault {
-    match error.storage_fault() {
-        jackfield_journal::JournalStorageFault::DiskFull => StorageFault::DiskFull,
-        jackfield_journal::JournalStorageFault::ReadOnly => StorageFault::ReadOnly,
-        jackfield_journal::JournalStorageFault::FileChanged => StorageFault::FileChanged,
-        jackfield_journal::JournalStorageFault::Other => StorageFault::Other,
-    }
-}
-
-fn to_append_failure(error: &AppendError) -> AppendFailure {
-    match error {
-        AppendError::Fenced { .. } => AppendFailure::Fenced,
-        // A retry is safe even where it cannot help: stored events are skipped.
-        _ => AppendFailure::Unavailable { fault: storage_fault(error), why: chain(error) },
     }
 }

@@ -1,6 +1,6 @@
 //! The addresses on which a daemon listens.
 
-use crate::serve::BootError;
+use crate::boot_error::BootError;
 use jackfield_protocol::chain;
 use jackfield_transport::{ClientAuthenticator, ClientListener, ClientStream, EndpointAddress};
 use std::{os::fd::OwnedFd, path::Path};

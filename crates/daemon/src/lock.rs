@@ -1,7 +1,7 @@
 //! The lock file of a state directory: ensures that at most one daemon runs, and identifies its
 //! process. The first line is the pid of the daemon, the second one the path of its socket.
 
-use crate::serve::BootError;
+use crate::boot_error::BootError;
 use jackfield_private_files as private_files;
 use rustix::{
     fs::{FlockOperation, flock},

@@ -1,6 +1,6 @@
 //! Identifies the process that connected to the socket, and whether an agent started it.
 
-use crate::effects::SpawnContext;
+use crate::spawn_context::SpawnContext;
 use jackfield_agents::ProcessPlace;
 use jackfield_hub::{AgentId, PeerPlace, PeerProcess};
 use jackfield_transport::ClientStream;

@@ -242,8 +242,7 @@ mod tests {
         let paths = Paths::below(dir.path());
         fs::create_dir_all(&paths.config).unwrap();
         fs::write(paths.policy_file(), DENY).unwrap();
-        let store =
-            PolicyStore::open(&paths, &crate::agent_registry::load_catalog(&paths)).unwrap();
+        let store = PolicyStore::open(&paths, &crate::agent_files::load_catalog(&paths)).unwrap();
         (dir, paths, store)
     }
 
@@ -258,7 +257,7 @@ mod tests {
         assert!(store.refresh(NO_FOLDERS).is_none());
         assert_eq!(store.policies().user.rules.len(), 2);
         let broken =
-            PolicyStore::open(&paths, &crate::agent_registry::load_catalog(&paths)).unwrap_err();
+            PolicyStore::open(&paths, &crate::agent_files::load_catalog(&paths)).unwrap_err();
         assert!(broken.to_string().contains("line 2"), "{broken}");
     }
 

@@ -1,6 +1,6 @@
 //! The signals that a daemon handles.
 
-use crate::serve::BootError;
+use crate::boot_error::BootError;
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::mpsc,

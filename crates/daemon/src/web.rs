@@ -2,48 +2,17 @@
 //! as any client does.
 
 use crate::{
-    metrics::MetricsSource,
-    serve::{BootError, DaemonOptions},
-    tenants::Tenants,
+    boot_error::BootError, daemon_options::DaemonOptions, metrics::MetricsSource, tenants::Tenants,
+    web_routes::WebConfig,
 };
 use jackfield_fleet::HostEntry;
-use jackfield_hub::Tenant;
 use jackfield_transport::{ClientAuthenticator, EndpointAddress, HubDialer};
 use jackfield_web::{
     acp::acp_routes,
     http::{RequestGuard, Router, TenantRoutes, WebListener, serve_http},
 };
-use std::{fmt, io, sync::Arc, thread::JoinHandle};
+use std::{io, sync::Arc, thread::JoinHandle};
 use tokio::sync::{oneshot, watch};
-
-/// What the additional routes are created from.
-#[derive(Debug, Clone)]
-pub struct WebConfig {
-    /// Connects to the hub.
-    pub hub: HubDialer,
-    /// Not for tenants, since the metrics cover all tenants.
-    pub metrics: Option<MetricsSource>,
-    /// The tenant of these routes.
-    pub tenant: Option<Arc<Tenant>>,
-    /// The hosts, if sessions are placed on the hosts of a fleet.
-    pub hosts: Option<watch::Receiver<Arc<Vec<HostEntry>>>>,
-}
-
-/// Creates the routes that are served beside ACP.
-#[derive(Clone)]
-pub struct ExtraRoutes(Arc<dyn Fn(WebConfig) -> Router + Send + Sync>);
-
-impl ExtraRoutes {
-    pub fn new(create_routes: impl Fn(WebConfig) -> Router + Send + Sync + 'static) -> ExtraRoutes {
-        ExtraRoutes(Arc::new(create_routes))
-    }
-}
-
-impl fmt::Debug for ExtraRoutes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ExtraRoutes")
-    }
-}
 
 /// The running web server.
 pub(crate) struct WebServer {
@@ -88,7 +57,8 @@ pub(crate) fn start_web(
     let extra_routes = options.routes.clone();
     let routes = move |config: WebConfig| {
         let protocol = acp_routes(&config.hub);
-        protocol.merge(extra_routes.as_ref().map_or_else(Router::new, |it| (it.0)(config)))
+        protocol
+            .merge(extra_routes.as_ref().map_or_else(Router::new, |it| it.create_routes(config)))
     };
     let (dialer, metrics) = (hub.clone().into(), Some(metrics));
     let operator_config = WebConfig { hub: dialer, metrics, tenant: None, hosts: hosts.clone() };

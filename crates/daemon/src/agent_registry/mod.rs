@@ -1,11 +1,14 @@
 //! Which agents can be started by name, and how. Decided at each start, on the machine as it is
 //! then.
 
+mod agent_env;
+
 use crate::{
+    agent_files::AgentFiles,
     config::{AgentSettings, Settings},
-    environment,
     paths::Paths,
 };
+use agent_env::compose_agent_env;
 use jackfield_agents::{
     find::{ChosenVariant, PROGRAM_DIRS, ProgramLocations, ProgramOrigin, choose_variant},
     probe::describe_missing,
@@ -15,30 +18,12 @@ use jackfield_events::AgentName;
 use jackfield_hub::{AgentPool, Launch};
 use std::{
     collections::BTreeMap,
-    fs,
     num::NonZeroUsize,
     path::{Path, PathBuf},
-    sync::LazyLock,
-    thread,
-    time::SystemTime,
 };
 
-/// The folder beside `config.toml`.
-pub(crate) const AGENTS_FOLDER: &str = "agents";
 /// The subcommand that makes the program an adapter.
 const ADAPT_COMMAND: &str = "adapt";
-/// A longer file is not an agent file.
-const FILE_BYTES_MAX: u64 = 1 << 20;
-
-/// Parsed on first use.
-static BUILTIN: LazyLock<Catalog> = LazyLock::new(Catalog::builtin);
-
-/// Parses the built-in agents in parallel to the other steps of a start.
-pub(crate) fn preload_builtin() {
-    // If no thread can be started, they are parsed on first use.
-    let _reading =
-        thread::Builder::new().name("agent-registry".into()).spawn(|| LazyLock::force(&BUILTIN));
-}
 
 /// Configured agents, the user's agent files and the built-in agents, in this order.
 pub(crate) struct AgentRegistry {
@@ -46,16 +31,7 @@ pub(crate) struct AgentRegistry {
     paths: Paths,
     /// The program of the daemon, which is also the adapter.
     program: PathBuf,
-    catalog: Catalog,
-    file_versions: Vec<AgentFileVersion>,
-}
-
-/// Identifies a version of a file, to detect changes.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct AgentFileVersion {
-    path: PathBuf,
-    modified: Option<SystemTime>,
-    bytes: u64,
+    agent_files: AgentFiles,
 }
 
 /// A command and its whole environment.
@@ -67,23 +43,10 @@ pub(crate) struct ResolvedLaunch {
     pub(crate) never_asks: bool,
 }
 
-/// All agents: the built-in ones, and the user's files on top.
-pub fn load_catalog(paths: &Paths) -> Catalog {
-    let file_versions = scan_folder(&paths.config.join(AGENTS_FOLDER));
-    read_catalog(&file_versions)
-}
-
-/// Whether a file of this folder or a built-in agent has this name.
-pub(crate) fn has_agent(folder: &Path, name: &str) -> bool {
-    let catalog = read_catalog(&scan_folder(folder));
-    catalog.get(name).is_some() || find_file_error(&catalog, name).is_some()
-}
-
 impl AgentRegistry {
     pub(crate) fn new(settings: Settings, paths: Paths, program: PathBuf) -> AgentRegistry {
-        let file_versions = scan_folder(&paths.config.join(AGENTS_FOLDER));
-        let catalog = read_catalog(&file_versions);
-        AgentRegistry { settings, paths, program, catalog, file_versions }
+        let agent_files = AgentFiles::open(&paths.config);
+        AgentRegistry { settings, paths, program, agent_files }
     }
 
     pub(crate) fn config_file(&self) -> PathBuf {
@@ -99,18 +62,15 @@ impl AgentRegistry {
     }
 
     pub(crate) fn catalog(&self) -> &Catalog {
-        &self.catalog
+        self.agent_files.catalog()
     }
 
     /// The agents, if the files have changed. Cheap if they have not.
     pub(crate) fn refresh(&mut self) -> Option<BTreeMap<AgentName, Launch>> {
-        let file_versions = scan_folder(&self.paths.config.join(AGENTS_FOLDER));
-        if file_versions == self.file_versions {
+        if !self.agent_files.refresh() {
             return None;
         }
-        self.catalog = read_catalog(&file_versions);
-        self.file_versions = file_versions;
-        for error in self.catalog.errors() {
+        for error in self.catalog().errors() {
             tracing::warn!(%error, "invalid agent file");
         }
         Some(self.list_launches())
@@ -118,9 +78,8 @@ impl AgentRegistry {
 
     /// The agents as the hub needs them: the name, and a command if one is configured.
     pub(crate) fn list_launches(&self) -> BTreeMap<AgentName, Launch> {
-        let specs = self.catalog.iter().map(|it| (it.id.as_str(), Vec::new()));
-        let invalid = self.catalog.errors().iter().filter_map(|it| stem(&it.file));
-        let invalid = invalid.map(|it| (it, Vec::new()));
+        let specs = self.catalog().iter().map(|it| (it.id.as_str(), Vec::new()));
+        let invalid = self.agent_files.invalid_agents().map(|it| (it, Vec::new()));
         let command = |it: &AgentSettings| it.command.clone().unwrap_or_default();
         let configured = self.settings.agents.iter().map(|(name, it)| (name.as_str(), command(it)));
         let all = specs.chain(invalid).chain(configured).map(|(name, argv)| {
@@ -146,7 +105,7 @@ impl AgentRegistry {
             (it.id.as_str().into(), pool)
         };
         let mut pools: BTreeMap<AgentName, AgentPool> =
-            self.catalog.iter().map(pool_of_spec).collect();
+            self.catalog().iter().map(pool_of_spec).collect();
         for (name, mut pool) in self.settings.pools() {
             let spec_value = pools.get(&name).map(|it| it.sessions_per_process);
             if self.settings.agents[&*name].sessions_per_process.is_none() {
@@ -179,8 +138,8 @@ impl AgentRegistry {
         }
         // A configured command gets what its settings grant. Any other command was sent by a client
         // that is not connected now; its environment follows the agent's spec.
-        let spec = self.catalog.get(&launch.name).filter(|_| !is_configured);
-        let env = environment::compose_agent_env(env.into_iter(), spec.map(|it| &it.env), settings);
+        let spec = self.catalog().get(&launch.name).filter(|_| !is_configured);
+        let env = compose_agent_env(env.into_iter(), spec.map(|it| &it.env), settings);
         Ok(ResolvedLaunch { argv: launch.argv.clone(), env, never_asks: false })
     }
 
@@ -191,10 +150,10 @@ impl AgentRegistry {
         env: &BTreeMap<String, String>,
     ) -> Result<ResolvedLaunch, String> {
         let name = &*launch.name;
-        if let Some(error) = find_file_error(&self.catalog, name) {
+        if let Some(error) = self.agent_files.find_error(name) {
             return Err(format_refusal(&error.to_string(), "correct or remove the file"));
         }
-        let Some(spec) = self.catalog.get(name) else {
+        let Some(spec) = self.catalog().get(name) else {
             // A session can outlive the file of its agent.
             let unknown_agent = format!("the catalog has no agent `{name}`");
             let (what, fix) = match settings {
@@ -213,8 +172,7 @@ impl AgentRegistry {
             let description = describe_missing(spec, &missing);
             format_refusal(&description.message, &description.fix)
         })?;
-        let mut composed =
-            environment::compose_agent_env(env.clone().into_iter(), Some(&spec.env), settings);
+        let mut composed = compose_agent_env(env.clone().into_iter(), Some(&spec.env), settings);
         for (name, value) in &chosen.variant.ask_env {
             if !composed.iter().any(|(it, _)| it == name) {
                 set_variable(&mut composed, name, value.clone());
@@ -275,44 +233,6 @@ fn path_text(path: &Path) -> String {
 fn set_variable(env: &mut Vec<(String, String)>, name: &str, value: String) {
     env.retain(|(it, _)| it != name);
     env.push((name.to_owned(), value));
-}
-
-/// The agent files of a folder.
-fn scan_folder(folder: &Path) -> Vec<AgentFileVersion> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let files =
-        entries.map(|it| it.path()).filter(|it| it.extension().is_some_and(|it| it == "toml"));
-    let mut file_versions: Vec<AgentFileVersion> = files
-        .filter_map(|path| {
-            let meta = fs::metadata(&path).ok()?;
-            Some(AgentFileVersion { modified: meta.modified().ok(), bytes: meta.len(), path })
-        })
-        .collect();
-    file_versions.sort();
-    file_versions
-}
-
-fn read_catalog(file_versions: &[AgentFileVersion]) -> Catalog {
-    let mut catalog = BUILTIN.clone();
-    for AgentFileVersion { path, bytes, .. } in file_versions {
-        let text = if *bytes <= FILE_BYTES_MAX { fs::read(path).ok() } else { None };
-        // A file that cannot be read is reported like one that is invalid.
-        let text = text.map(|it| String::from_utf8_lossy(&it).into_owned());
-        catalog.add_file(&path.display().to_string(), &text.unwrap_or_default());
-    }
-    catalog
-}
-
-/// The error in the file of this agent.
-fn find_file_error<'a>(
-    catalog: &'a Catalog,
-    name: &str,
-) -> Option<&'a jackfield_catalog::AgentFileError> {
-    catalog.errors().iter().find(|it| stem(&it.file) == Some(name))
-}
-
-fn stem(file: &str) -> Option<&str> {
-    Path::new(file).file_stem().and_then(|it| it.to_str())
 }
 
 #[cfg(test)]

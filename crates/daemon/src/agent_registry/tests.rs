@@ -2,7 +2,7 @@
 
 use super::*;
 use jackfield_hub::Environment;
-use std::os::unix::fs::PermissionsExt as _;
+use std::{fs, os::unix::fs::PermissionsExt as _};
 
 struct MachineFixture {
     dir: tempfile::TempDir,

@@ -1,6 +1,6 @@
 //! `config.toml`: agents by name, and settings. A mistake is reported with its position.
 
-use crate::{agent_registry, notify::NotifySettings};
+use crate::{agent_files::AgentFiles, notify::NotifySettings};
 use jackfield_journal::DurabilityLevel;
 use serde::Deserialize;
 use std::{
@@ -83,10 +83,10 @@ pub fn load(path: &Path) -> Result<Settings, ConfigError> {
     };
     let invalid = |reason| ConfigError::Invalid { path: path.to_owned(), reason };
     let mut settings = parse(&text).map_err(invalid)?;
-    settings.http.resolve(path.parent().unwrap_or(Path::new("/")));
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    settings.http.resolve(folder);
     let is_known = |name: &String| {
-        settings.agents.contains_key(name)
-            || agent_registry::has_agent(&path.with_file_name(agent_registry::AGENTS_FOLDER), name)
+        settings.agents.contains_key(name) || AgentFiles::open(folder).has_agent(name)
     };
     for (name, agent) in &settings.agents {
         if let Some(other) = agent.fallback.as_ref().filter(|it| *it == name || !is_known(it)) {

@@ -4,6 +4,7 @@
 //! and one of them deletes expired sessions. All of it runs in the background.
 
 use super::host_service::rendezvous_owner;
+use crate::fleet_config::LogMaintenanceConfig;
 use jackfield_fleet::{HostEntry, HostInstance};
 use jackfield_journal::{
     ArchivingReport, LogMaintenanceError, PeerHosts, RetentionLimits, StreamArchiver,
@@ -12,7 +13,6 @@ use jackfield_protocol::chain;
 use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
     sync::Arc,
-    time::Duration,
 };
 use tokio::sync::watch;
 
@@ -21,18 +21,6 @@ const SWEEP_ROUNDS: u64 = 12;
 
 /// The longest delay after failures, in rounds.
 const BACKOFF_ROUNDS_MAX: u32 = 12;
-
-/// The maintenance settings of a cell, which are the same on all hosts.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LogMaintenanceConfig {
-    /// `file:///DIR` or `s3://BUCKET/PREFIX`.
-    pub archive: Option<String>,
-    /// Events of this age are archived.
-    pub after: Duration,
-    pub retention: RetentionLimits,
-    /// The interval between two rounds.
-    pub every: Duration,
-}
 
 pub(super) struct LogMaintenance {
     pub(super) host: HostInstance,

@@ -1,18 +1,22 @@
 //! Joins the fleet and leaves it.
 
-use super::{
-    AgentLister, FleetConfig, FleetError, LogMaintenance, join, metrics_collector::MetricsCollector,
-};
+use super::{AgentLister, FleetCall, LogMaintenance, join, metrics_collector::MetricsCollector};
 use crate::{
     agent_registry::AgentRegistry,
+    boot::random_seed,
+    boot_error::{BootError, FleetError},
+    daemon_options::DaemonOptions,
     environment,
-    serve::{BootError, DaemonOptions, LoopInputs, closed_channel, random_seed},
+    fleet_config::FleetConfig,
+    metrics::SnapshotRequest,
 };
 use jackfield_fleet::{
-    AuditLog, FleetConnection, HostDirectory, HostEntry, HostInstance, gateway::GatewayConfig,
-    gateway_process::GatewayProcess,
+    AuditLog, FleetConnection, HostDirectory, HostEntry, HostInstance,
+    gateway::GatewayConfig,
+    gateway_process::{GatewayProcess, GaugesRequest},
 };
-use jackfield_journal::Journal;
+use jackfield_journal::{Journal, StreamArchiver};
+use jackfield_transport::ClientStream;
 use std::{sync::Arc, time::Duration};
 use tokio::{
     sync::{mpsc, watch},
@@ -30,10 +34,6 @@ pub(crate) struct FleetMembership {
 }
 
 impl FleetMembership {
-    pub(crate) fn is_host(&self) -> bool {
-        self.host.is_some()
-    }
-
     /// Closes the clients of the gateway, with a timeout for those that do not read.
     pub(crate) async fn finish(self) {
         if let Some(task) = self.host {
@@ -44,6 +44,14 @@ impl FleetMembership {
             let _timed_out = tokio::time::timeout(END_TIMEOUT, task).await;
         }
     }
+}
+
+/// Channels into the main loop of a host.
+pub(crate) struct HostInputs {
+    /// Accepted clients, unless they connect to the gateway of this daemon.
+    pub(crate) accepted: Option<mpsc::Receiver<ClientStream>>,
+    pub(crate) snapshot_requests: mpsc::Receiver<SnapshotRequest>,
+    pub(crate) calls: mpsc::Receiver<FleetCall>,
 }
 
 /// A connection to the fleet before this daemon has joined it.
@@ -68,42 +76,51 @@ impl FleetAccess {
         self.fleet.role.is_gateway().then(|| self.directory.hosts())
     }
 
-    /// Joins the fleet. A gateway then handles all clients, and the loop gets host connections.
+    /// Joins the fleet. A gateway then handles all clients, and the loop gets host connections. A
+    /// daemon that is only a gateway has no loop, hence no inputs for it.
     pub(crate) async fn join_fleet(
         self,
         journal: &Journal,
         options: &DaemonOptions,
-        inputs: &mut LoopInputs,
-    ) -> Result<FleetMembership, BootError> {
-        let mut metrics_collector = MetricsCollector {
-            requests: std::mem::replace(&mut inputs.snapshot_requests, closed_channel()),
-            hub: None,
-            gateway: None,
-            hosts: self.directory.hosts(),
-            archiver: None,
-        };
-        let (mut gateway, mut host) = (None, None);
-        if self.fleet.role.is_gateway() {
-            gateway = Some(self.open_gateway(journal, options, inputs, &mut metrics_collector)?);
+        accepted: mpsc::Receiver<ClientStream>,
+        snapshot_requests: mpsc::Receiver<SnapshotRequest>,
+    ) -> Result<(FleetMembership, Option<HostInputs>), BootError> {
+        let (mut gateway, mut gateway_gauges) = (None, None);
+        let mut accepted = Some(accepted);
+        if let Some(accepted) = accepted.take_if(|_| self.fleet.role.is_gateway()) {
+            let (gauges_tx, gauges_requests) = mpsc::channel(4);
+            gateway = Some(self.open_gateway(journal, options, accepted, gauges_requests)?);
+            gateway_gauges = Some(gauges_tx);
         }
+        let (mut host, mut host_inputs, mut hub, mut archiver) = (None, None, None, None);
         if self.fleet.role.is_host() {
-            let joined = self.join(journal, options, inputs, &mut metrics_collector).await;
-            host = Some(joined.map_err(BootError::Fleet)?);
+            let (calls_tx, calls) = mpsc::channel(64);
+            let (requests_tx, snapshot_requests) = mpsc::channel(4);
+            let joined = self.join(journal, options, calls_tx).await.map_err(BootError::Fleet)?;
+            host = Some(joined.task);
+            (hub, archiver) = (Some(requests_tx), joined.archiver);
+            host_inputs = Some(HostInputs { accepted, snapshot_requests, calls });
         }
+        let hosts = self.directory.hosts();
+        let metrics_collector = MetricsCollector {
+            requests: snapshot_requests,
+            hub,
+            gateway: gateway_gauges,
+            hosts,
+            archiver,
+        };
         tokio::spawn(metrics_collector.run());
-        Ok(FleetMembership { gateway, host, _directory: self.directory })
+        Ok((FleetMembership { gateway, host, _directory: self.directory }, host_inputs))
     }
 
     fn open_gateway(
         &self,
         journal: &Journal,
         options: &DaemonOptions,
-        inputs: &mut LoopInputs,
-        metrics_collector: &mut MetricsCollector,
+        accepted: mpsc::Receiver<ClientStream>,
+        gauges_requests: mpsc::Receiver<GaugesRequest>,
     ) -> Result<(mpsc::Sender<()>, JoinHandle<()>), BootError> {
         let (stop_tx, stop) = mpsc::channel(1);
-        let (requests_tx, requests) = mpsc::channel(4);
-        metrics_collector.gateway = Some(requests_tx);
         let agent = options.settings.default_agent.as_deref().map(Into::into);
         let process = GatewayProcess {
             config: GatewayConfig { seed: random_seed()?, agent, ..GatewayConfig::default() },
@@ -111,8 +128,8 @@ impl FleetAccess {
             ownership: journal.stream_ownership().expect("a fleet shares its journal"),
             hosts: self.directory.hosts(),
             audit_log: AuditLog::open(self.connection.clone(), &self.fleet.name),
-            accepted: std::mem::replace(&mut inputs.accepted, closed_channel()),
-            gauges_requests: requests,
+            accepted,
+            gauges_requests,
             stop,
         };
         Ok((stop_tx, tokio::spawn(process.run())))
@@ -122,29 +139,32 @@ impl FleetAccess {
         &self,
         journal: &Journal,
         options: &DaemonOptions,
-        inputs: &mut LoopInputs,
-        metrics_collector: &mut MetricsCollector,
-    ) -> Result<JoinHandle<()>, FleetError> {
-        let (calls_tx, calls) = mpsc::channel(64);
-        inputs.fleet = calls;
-        let (requests_tx, requests) = mpsc::channel(4);
-        (metrics_collector.hub, inputs.snapshot_requests) = (Some(requests_tx), requests);
+        calls: mpsc::Sender<FleetCall>,
+    ) -> Result<JoinedHost, FleetError> {
         let maintenance = LogMaintenance {
             host: self.host.clone(),
             hosts: self.directory.hosts(),
             archiver: journal.archiver().expect("a fleet shares its journal"),
             config: self.fleet.maintenance.clone(),
         };
-        metrics_collector.archiver =
-            maintenance.config.archive.is_some().then(|| maintenance.archiver.clone());
+        let has_archive = maintenance.config.archive.is_some();
+        let archiver = has_archive.then(|| maintenance.archiver.clone());
         let (host, connection) = (self.host.clone(), self.connection.clone());
         let list_agents = list_agents(options);
         let task =
-            join(&self.fleet, host, connection, &self.directory, journal, list_agents, calls_tx)
+            join(&self.fleet, host, connection, &self.directory, journal, list_agents, calls)
                 .await?;
         tokio::spawn(maintenance.run());
-        Ok(task)
+        Ok(JoinedHost { task, archiver })
     }
+}
+
+/// A host that has acquired its lease.
+struct JoinedHost {
+    /// Ends after the lease is released.
+    task: JoinHandle<()>,
+    /// The archiver, if there is an archive.
+    archiver: Option<StreamArchiver>,
 }
 
 /// Returns a function that lists the agents that can be started on this machine.

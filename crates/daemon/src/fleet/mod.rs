@@ -3,12 +3,11 @@
 //!
 //! `membership.rs` joins and leaves, `adopt.rs` adopts sessions, `host_service.rs` handles requests and
 //! watches the other hosts, `lease_loss.rs` ends everything when the lease is lost, `watchdog.rs` kills
-//! a daemon that hangs, `calls.rs` is the part in the main loop, `log_maintenance.rs` maintains the
-//! logs, `metrics_collector.rs` collects the metrics of all parts, `wait.rs` waits at the start for
-//! servers that are not available yet.
+//! a daemon that hangs, `log_maintenance.rs` maintains the logs, `metrics_collector.rs` collects the
+//! metrics of all parts, `wait.rs` waits at the start for servers that are not available yet. The main
+//! loop handles each [`FleetCall`].
 
 mod adopt;
-mod calls;
 mod host_service;
 mod lease_loss;
 mod log_maintenance;
@@ -17,23 +16,21 @@ mod metrics_collector;
 mod wait;
 mod watchdog;
 
+use crate::{boot_error::FleetError, fleet_config::FleetConfig};
 use adopt::SessionAdopter;
 use host_service::HostService;
 use jackfield_events::{HostId, SessionSummary, TenantName};
 use jackfield_fleet::{
-    FleetConnection, FleetConnectionError, HostDirectory, HostEntry, HostInstance, HostLease,
-    LeaseError, TenantUsage, random_id,
+    FleetConnection, HostDirectory, HostEntry, HostInstance, HostLease, TenantUsage,
 };
 use jackfield_hub::{SessionId, Usage};
-use jackfield_journal::{CellAddress, CellConfig, Journal, OpenError};
-use jackfield_nats_access::NatsServers;
+use jackfield_journal::Journal;
 use jackfield_transport::ClientStream;
 use lease_loss::LeaseLossHandler;
 use log_maintenance::LogMaintenance;
-pub use log_maintenance::LogMaintenanceConfig;
 use membership::connect_fleet;
-pub(crate) use membership::{FleetAccess, FleetMembership};
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
+pub(crate) use membership::{FleetAccess, HostInputs};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio::{
     sync::{mpsc, oneshot, watch},
     task::JoinHandle,
@@ -43,76 +40,6 @@ use watchdog::HostWatchdog;
 
 /// How often installed agents are looked up.
 const AGENT_SCAN_INTERVAL: Duration = Duration::from_secs(30);
-
-/// The fleet, and the role of this daemon in it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FleetConfig {
-    pub servers: NatsServers,
-    pub cell: CellConfig,
-    pub role: MemberRole,
-    /// The name of this host, unique among live hosts.
-    pub name: String,
-    pub labels: BTreeMap<String, String>,
-    /// Directories that have the same content on all hosts that list them.
-    pub shared: Vec<PathBuf>,
-    pub maintenance: LogMaintenanceConfig,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MemberRole {
-    /// Runs agents.
-    Host,
-    /// Relays clients to hosts.
-    Gateway,
-    Both,
-}
-
-impl MemberRole {
-    pub(crate) fn is_host(self) -> bool {
-        self != MemberRole::Gateway
-    }
-
-    pub(crate) fn is_gateway(self) -> bool {
-        self != MemberRole::Host
-    }
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum FleetError {
-    #[error(transparent)]
-    Connection(#[from] FleetConnectionError),
-    #[error(transparent)]
-    Lease(#[from] LeaseError),
-    #[error("cannot create the watchdog timer of this host")]
-    NoWatchdog(#[source] std::io::Error),
-}
-
-impl FleetConfig {
-    /// A new instance id of this host.
-    pub(crate) fn new_instance(&self) -> HostInstance {
-        HostInstance { name: self.name.as_str().into(), incarnation: random_id().into() }
-    }
-
-    fn address(&self, host: &HostInstance) -> CellAddress {
-        let owner = self.role.is_host().then(|| host.to_string());
-        CellAddress { servers: self.servers.clone(), cell: self.cell.clone(), owner }
-    }
-
-    /// The journal of the cell, with its archive.
-    pub(crate) fn open_journal(&self, host: &HostInstance) -> Result<Journal, OpenError> {
-        let journal = Journal::connect(self.address(host))?;
-        if let Some(archive) = &self.maintenance.archive {
-            journal.archiver().expect("a fleet shares its journal").open_archive(archive)?;
-        }
-        Ok(journal)
-    }
-
-    pub(crate) async fn connect(&self) -> Result<FleetConnection, FleetConnectionError> {
-        let mut connection = FleetConnection::connect(&self.servers, &self.cell.name).await?;
-        connection.create_streams(self.cell.replicas).await?;
-        Ok(connection)
-    }
-}
 
 /// A call from the fleet to the main loop.
 pub(crate) enum FleetCall {

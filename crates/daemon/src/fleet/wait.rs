@@ -1,7 +1,11 @@
 //! Waits at the start of a member until the NATS servers are available; can be stopped.
 
-use super::{FleetAccess, FleetConfig, connect_fleet};
-use crate::{serve::BootError, signals::DaemonSignal};
+use super::{FleetAccess, connect_fleet};
+use crate::{
+    boot_error::{BootError, FleetError},
+    fleet_config::FleetConfig,
+    signals::DaemonSignal,
+};
 use jackfield_fleet::HostInstance;
 use jackfield_journal::{Journal, OpenError};
 use jackfield_protocol::chain;
@@ -80,7 +84,7 @@ async fn retry_until_ready<T, F: Future<Output = Result<T, BootError>>>(
 fn is_temporary(error: &BootError) -> bool {
     match error {
         BootError::Journal(OpenError::Unreachable { .. }) => true,
-        BootError::Fleet(super::FleetError::Connection(error)) => error.is_temporary(),
+        BootError::Fleet(FleetError::Connection(error)) => error.is_temporary(),
         _ => false,
     }
 }

@@ -1,7 +1,7 @@
 //! Delivers a notification by a command under a guard, and by a webhook.
 
 use super::{message::UserNotification, settings::NotifySettings};
-use crate::{effects::SpawnContext, environment};
+use crate::{environment, spawn_context::SpawnContext};
 use bytes::Bytes;
 use jackfield_agents::{AgentExit, AgentProcessEvent, LaunchCommand, StdoutFormat, StopUrgency};
 use jackfield_protocol::chain;

@@ -9,7 +9,7 @@ mod settings;
 
 pub use settings::{NotifyEvent, NotifySettings};
 
-use crate::{clock, effects::SpawnContext, environment};
+use crate::{clock, environment, spawn_context::SpawnContext};
 use delivery::NotificationSender;
 use jackfield_hub::{Hub, Note};
 use jackfield_protocol::redact::SecretRedactor;

@@ -7,7 +7,7 @@ mod terminals;
 
 pub(crate) use terminals::TerminalId;
 
-use crate::effects::SpawnContext;
+use crate::spawn_context::SpawnContext;
 use jackfield_agents::{AgentProcessEvent, StopUrgency};
 use jackfield_hub::AgentId;
 use jackfield_protocol::{Fault, Frame, acp::Method};

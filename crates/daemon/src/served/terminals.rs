@@ -1,7 +1,7 @@
 //! Terminals: commands that the daemon runs for an agent, each under its own guard.
 
 use super::ServedResponse;
-use crate::effects::SpawnContext;
+use crate::spawn_context::SpawnContext;
 use jackfield_agents::{
     AgentExit, AgentHandle, AgentProcessEvent, LaunchCommand, StdoutFormat, StopUrgency,
 };

@@ -1,51 +1,36 @@
 //! The loop: receive inputs, run the hub, carry out its outputs, append to the journal, flush.
+//!
+//! `receivers.rs` has the channels into the loop, `fleet_calls.rs` handles the calls of the fleet,
+//! `reload.rs` applies changed configuration.
+
+mod fleet_calls;
+mod receivers;
+mod reload;
+
+pub(crate) use receivers::LoopReceivers;
 
 use crate::{
-    clock,
-    effects::{HUB_READ_TOKEN, HubEffects},
-    fleet::FleetCall,
-    freed_memory::FreedMemory,
-    metrics::{MetricsSnapshot, SnapshotRequest},
-    notify::UserNotifier,
-    peers,
-    policy_store::PolicyStore,
-    pressure::PressureMonitor,
-    recorder::InputRecorder,
-    served::{self, TerminalId},
-    service_manager::ServiceManager,
-    signals::DaemonSignal,
+    clock, effects::HubEffects, freed_memory::FreedMemory, metrics::MetricsSnapshot,
+    notify::UserNotifier, peers, policy_store::PolicyStore, pressure::PressureMonitor,
+    recorder::InputRecorder, service_manager::ServiceManager, signals::DaemonSignal,
 };
 use jackfield_agents::{AgentProcessEvent, StopUrgency};
-use jackfield_events::SessionEvent;
-use jackfield_hub::{AgentId, ConnId, Exit, Hub, Input, Output, Seq, SessionId, Time};
-use jackfield_journal::JournalCompletion;
+use jackfield_hub::{AgentId, ConnId, Exit, Hub, Input, Output, Time};
 use jackfield_protocol::{FRAME_BYTES_MAX, FRAME_ROOM_BYTES, Kind};
 use jackfield_transport::{ClientEvent, ClientStream};
+use receivers::LoopEvent;
 use std::{
     future::pending,
     time::{Duration, Instant},
 };
-use tokio::sync::mpsc::{Receiver, Sender};
+use tokio::sync::mpsc::Sender;
 
 /// Messages that are handled before everything is appended and flushed: bounds how long a flood on
 /// one connection delays the others.
 const BATCH_MAX: usize = 128;
 
-/// One bounded channel per source.
-pub(crate) struct LoopReceivers {
-    pub(crate) journal: Receiver<JournalCompletion>,
-    pub(crate) agents: Receiver<(AgentId, AgentProcessEvent)>,
-    pub(crate) clients: Receiver<(ConnId, ClientEvent)>,
-    pub(crate) served: Receiver<served::CompletedJob>,
-    pub(crate) terminals: Receiver<(TerminalId, AgentProcessEvent)>,
-    pub(crate) accepted: Receiver<ClientStream>,
-    pub(crate) snapshot_requests: Receiver<SnapshotRequest>,
-    pub(crate) signals: Receiver<DaemonSignal>,
-    /// Calls of the fleet, if this daemon is a member.
-    pub(crate) fleet: Receiver<FleetCall>,
-}
-
-pub(crate) struct MainLoop {
+/// What the loop is built from.
+pub(crate) struct LoopParts {
     pub(crate) hub: Hub,
     pub(crate) effects: HubEffects,
     pub(crate) policy_store: PolicyStore,
@@ -53,34 +38,49 @@ pub(crate) struct MainLoop {
     pub(crate) notifier: UserNotifier,
     pub(crate) manager: ServiceManager,
     pub(crate) client_events: Sender<(ConnId, ClientEvent)>,
-    pub(crate) next_conn: u64,
     /// The daemon stops when it was idle for this long.
     pub(crate) idle_after: Option<Duration>,
-    pub(crate) pressure_monitor: PressureMonitor,
-    pub(crate) freed_memory: FreedMemory,
-    /// Number of stop signals received.
-    pub(crate) signals: u32,
 }
 
-/// Why the loop woke up.
-enum LoopEvent {
-    Journal(JournalCompletion),
-    Agent(AgentId, AgentProcessEvent),
-    Client(ConnId, ClientEvent),
-    Served(served::CompletedJob),
-    Terminal(TerminalId, AgentProcessEvent),
-    Accepted(ClientStream),
-    Snapshot(SnapshotRequest),
-    Signal(DaemonSignal),
-    Fleet(FleetCall),
-    Tick,
-    /// Pending batches may be written.
-    BatchReady,
-    CheckPressure,
-    Idle,
+pub(crate) struct MainLoop {
+    hub: Hub,
+    effects: HubEffects,
+    policy_store: PolicyStore,
+    recorder: InputRecorder,
+    notifier: UserNotifier,
+    manager: ServiceManager,
+    client_events: Sender<(ConnId, ClientEvent)>,
+    next_conn: u64,
+    idle_after: Option<Duration>,
+    pressure_monitor: PressureMonitor,
+    freed_memory: FreedMemory,
+    /// Number of stop signals received.
+    signals: u32,
 }
 
 impl MainLoop {
+    pub(crate) fn new(parts: LoopParts) -> MainLoop {
+        MainLoop {
+            hub: parts.hub,
+            effects: parts.effects,
+            policy_store: parts.policy_store,
+            recorder: parts.recorder,
+            notifier: parts.notifier,
+            manager: parts.manager,
+            client_events: parts.client_events,
+            next_conn: 0,
+            idle_after: parts.idle_after,
+            pressure_monitor: PressureMonitor::new(),
+            freed_memory: FreedMemory::default(),
+            signals: 0,
+        }
+    }
+
+    /// Reports to the service manager that clients can connect.
+    pub(crate) fn send_ready(&self) {
+        self.manager.send_ready();
+    }
+
     /// Runs until the hub has stopped and every process has ended.
     pub(crate) async fn run(mut self, mut receivers: LoopReceivers) {
         self.flush_all();
@@ -88,7 +88,7 @@ impl MainLoop {
             let event = self.next_event(&mut receivers).await;
             self.handle_event(event);
             for _ in 0..BATCH_MAX {
-                match try_next_event(&mut receivers) {
+                match receivers.try_next_event() {
                     Some(event) => self.handle_event(event),
                     None => break,
                 }
@@ -269,7 +269,7 @@ impl MainLoop {
     }
 
     /// A client of a gateway; the gateway adds members to frames.
-    pub(crate) fn on_host_conn(&mut self, stream: ClientStream) {
+    fn on_host_conn(&mut self, stream: ClientStream) {
         self.open_client(stream, FRAME_BYTES_MAX + FRAME_ROOM_BYTES);
     }
 
@@ -284,7 +284,7 @@ impl MainLoop {
         self.feed(Input::ClientOpened { conn, peer });
     }
 
-    pub(crate) fn feed(&mut self, input: Input) {
+    fn feed(&mut self, input: Input) {
         self.feed_at(clock::now(), input);
     }
 
@@ -333,43 +333,10 @@ impl MainLoop {
     }
 }
 
-/// The next event that is already there, by priority.
-fn try_next_event(receivers: &mut LoopReceivers) -> Option<LoopEvent> {
-    if let Ok(done) = receivers.journal.try_recv() {
-        return Some(LoopEvent::Journal(done));
-    }
-    if let Ok((agent, event)) = receivers.agents.try_recv() {
-        return Some(LoopEvent::Agent(agent, event));
-    }
-    receivers.clients.try_recv().ok().map(|(conn, event)| LoopEvent::Client(conn, event))
-}
-
 async fn sleep_for(timeout: Option<Duration>) {
     match timeout {
         Some(timeout) => tokio::time::sleep(timeout).await,
         None => pending().await,
-    }
-}
-
-/// Decodes what the journal read; an invalid line fails the read, since events must not be skipped.
-pub(crate) fn to_read_input(
-    token: u64,
-    session: SessionId,
-    after: u64,
-    lines: &[jackfield_journal::StoredEvent],
-) -> Input {
-    let (conn, after) = (ConnId(token), Seq(after));
-    let events = lines.iter().map(|it| SessionEvent::decode(Seq(it.seq), &it.line));
-    match events.collect::<Result<Vec<_>, _>>() {
-        Ok(events) if token == HUB_READ_TOKEN => Input::Recalled { session, after, events },
-        Ok(events) => Input::Read { conn, session, after, events },
-        Err(error) => {
-            tracing::error!(%session, after = after.0, why = error.why, "failed to decode event");
-            if token == HUB_READ_TOKEN {
-                return Input::RecallFailed { session, why: error.why };
-            }
-            Input::ReadFailed { conn, session, after, why: error.why, damaged: true }
-        }
     }
 }
 

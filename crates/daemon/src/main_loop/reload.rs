@@ -1,13 +1,14 @@
 //! Configuration that changes while the daemon runs: `config.toml` after SIGHUP, and the files of
 //! agents and policies whenever they change.
 
-use crate::{config, main_loop::MainLoop};
+use super::MainLoop;
+use crate::config;
 use jackfield_hub::Input;
 use jackfield_protocol::chain;
 
 impl MainLoop {
     /// Applies the current configuration. An invalid file changes nothing.
-    pub(crate) fn reload(&mut self) {
+    pub(super) fn reload(&mut self) {
         self.manager.send_reloading();
         self.read_config();
         self.refresh_files();
@@ -15,7 +16,7 @@ impl MainLoop {
     }
 
     /// Reads the files of agents and policies again if they have changed.
-    pub(crate) fn refresh_files(&mut self) {
+    pub(super) fn refresh_files(&mut self) {
         if let Some(agents) = self.effects.agent_registry.refresh() {
             let pools = self.effects.agent_registry.pools();
             self.feed(Input::AgentsChanged { agents, pools });

@@ -1,13 +1,13 @@
 //! Handles calls of the fleet in the main loop.
 
-use super::{AdoptedSession, FleetCall, HostLoad};
-use crate::main_loop::MainLoop;
+use super::MainLoop;
+use crate::fleet::{AdoptedSession, FleetCall, HostLoad};
 use jackfield_agents::StopUrgency;
 use jackfield_fleet::TenantUsage;
 use jackfield_hub::{AppendFailure, Input, SessionId, Usage};
 
 impl MainLoop {
-    pub(crate) fn on_call(&mut self, call: FleetCall) {
+    pub(super) fn on_call(&mut self, call: FleetCall) {
         match call {
             FleetCall::HostConnection(stream) => self.on_host_conn(stream),
             FleetCall::HasSession(session, response) => {

@@ -1,0 +1,42 @@
+//! Additional HTTP routes, which another crate creates.
+
+use crate::metrics::MetricsSource;
+use jackfield_fleet::HostEntry;
+use jackfield_hub::Tenant;
+use jackfield_transport::HubDialer;
+use jackfield_web::http::Router;
+use std::{fmt, sync::Arc};
+use tokio::sync::watch;
+
+/// What the additional routes are created from.
+#[derive(Debug, Clone)]
+pub struct WebConfig {
+    /// Connects to the hub.
+    pub hub: HubDialer,
+    /// Not for tenants, since the metrics cover all tenants.
+    pub metrics: Option<MetricsSource>,
+    /// The tenant of these routes.
+    pub tenant: Option<Arc<Tenant>>,
+    /// The hosts, if sessions are placed on the hosts of a fleet.
+    pub hosts: Option<watch::Receiver<Arc<Vec<HostEntry>>>>,
+}
+
+/// Creates the routes that are served beside ACP.
+#[derive(Clone)]
+pub struct ExtraRoutes(Arc<dyn Fn(WebConfig) -> Router + Send + Sync>);
+
+impl ExtraRoutes {
+    pub fn new(create_routes: impl Fn(WebConfig) -> Router + Send + Sync + 'static) -> ExtraRoutes {
+        ExtraRoutes(Arc::new(create_routes))
+    }
+
+    pub(crate) fn create_routes(&self, config: WebConfig) -> Router {
+        (self.0)(config)
+    }
+}
+
+impl fmt::Debug for ExtraRoutes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ExtraRoutes")
+    }
+}
