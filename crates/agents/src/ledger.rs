@@ -7,10 +7,10 @@
 
 use crate::agent_trees::{AgentTrees, PeerLookup};
 use crate::launch_command::{GuardCommand, is_valid_mark};
-use crate::ledger_watcher::LedgerWatcher;
 use crate::os::cgroup::{self, ControlGroup};
 use crate::os::{self, ProcessIdentity, Signal};
 use crate::sweep::{ProcessSweeper, SweepTarget, sweep_trees};
+use crate::watcher_handle::LedgerWatcher;
 use jackfield_private_files as private_files;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;

@@ -7,55 +7,21 @@
 //! of the daemon and the guards, so that a kill by name does not end it.
 
 use crate::{
-    launch_command::GuardCommand,
     ledger::{ProcessLedger, wait_for_exit},
     os::{self, ProcessIdentity},
 };
 use std::{
     ffi::OsStr,
-    io::{self, PipeWriter, Read as _},
+    io::{self, Read as _},
     os::unix::process::parent_id,
     path::Path,
-    process::{Child, Command, Stdio},
     time::Duration,
 };
-
-/// The guard's command-line option that starts the watcher of a ledger instead.
-pub(crate) const OPTION: &str = "--ledger";
 
 /// How long the daemon may take to exit after it has closed its files.
 const DAEMON_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long guards without a daemon may take: longer than all their grace periods.
 const GUARD_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// The daemon's handle to the watcher.
-#[derive(Debug)]
-pub(crate) struct LedgerWatcher {
-    child: Child,
-    /// The kernel closes it when the daemon exits, which wakes the watcher.
-    _open: PipeWriter,
-}
-
-impl LedgerWatcher {
-    pub(crate) fn start(guard: &GuardCommand, ledger: &Path) -> io::Result<LedgerWatcher> {
-        let (reader, writer) = io::pipe()?;
-        let child = Command::new(&guard.program)
-            // The subcommand that starts a guard, without the options for agents.
-            .args(guard.args.first())
-            .args([OPTION, "."])
-            .current_dir(ledger)
-            .env_clear()
-            .stdin(reader)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()?;
-        Ok(LedgerWatcher { child, _open: writer })
-    }
-
-    pub(crate) fn is_alive(&mut self) -> bool {
-        matches!(self.child.try_wait(), Ok(None))
-    }
-}
 
 /// Runs the watcher. Its stdin ends when the daemon exits.
 pub(crate) fn run_watcher(ledger: &OsStr) -> io::Result<()> {

@@ -45,6 +45,7 @@ mod stop;
 mod supervisor;
 mod sweep;
 mod terminal_escapes;
+mod watcher_handle;
 
 pub use agent_trees::{PeerLookup, ProcessPlace};
 pub use event::{AgentExit, AgentProcessEvent, StdoutNoise};

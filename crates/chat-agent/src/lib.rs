@@ -30,6 +30,7 @@ mod history;
 mod http;
 mod mcp;
 mod model;
+mod mutex;
 mod options;
 mod probe;
 mod process;

@@ -3,6 +3,7 @@
 use crate::{
     history::HistoryEntry,
     mcp::McpServers,
+    mutex::lock,
     options::SessionOptions,
     store::{ChatSessionStore, StoreError, StoredSession},
     tool::SessionContext,
@@ -12,7 +13,7 @@ use agent_client_protocol::v1::schema::{
     ToolCallUpdateFields,
 };
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use tokio_util::sync::CancellationToken;
 
 /// The maximum length of a title in characters.
@@ -148,10 +149,6 @@ pub(crate) fn derive_title(text: &str) -> Option<String> {
             Some(format!("{}…", cut.trim_end()))
         }
     }
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 //! The tree of commands and the global options.
 
 use crate::{
-    cmd, env, exit,
+    cmd,
+    context::CommandContext,
+    env, exit,
     hub::{DaemonConnector, EndpointAddress},
     out::{ColorMode, CommandOutput},
     report::CommandError,
@@ -72,13 +74,6 @@ enum CliCommand {
     Man(cmd::man::ManCommand),
 }
 
-/// What every command needs: the daemon and the output.
-#[derive(Debug)]
-pub(crate) struct CommandContext {
-    pub(crate) daemon: DaemonConnector,
-    pub(crate) output: CommandOutput,
-}
-
 /// Parses the command line, runs the command and reports its error.
 pub(crate) fn run() -> exit::CliExitCode {
     let command_line = match CommandLine::try_parse() {
@@ -90,7 +85,7 @@ pub(crate) fn run() -> exit::CliExitCode {
     let context = CommandContext { daemon: DaemonConnector::new(socket, &output), output };
     match run_command(command_line.command, &context) {
         Ok(()) => exit::CliExitCode::Ok,
-        Err(error) => error.print_report(&context.output),
+        Err(error) => context.output.print_error(&error),
     }
 }
 
@@ -122,13 +117,13 @@ fn run_command(command: Option<CliCommand>, context: &CommandContext) -> Result<
         Some(CliCommand::Trust(it)) => it.run(context),
         Some(CliCommand::Doctor(it)) => it.run(context),
         Some(CliCommand::Bugreport(it)) => it.run(context),
-        Some(CliCommand::Completions(it)) => it.run(context),
-        Some(CliCommand::Man(it)) => it.run(context),
+        Some(CliCommand::Completions(it)) => it.run(context, command_tree()),
+        Some(CliCommand::Man(it)) => it.run(context, command_tree()),
     }
 }
 
 /// The whole tree, for completions and manual pages.
-pub(crate) fn command_tree() -> clap::Command {
+fn command_tree() -> clap::Command {
     CommandLine::command()
 }
 

@@ -1,8 +1,9 @@
 //! The `jackfield` command: flags, help, colors, tables and exit codes. Sessions are implemented by the hub; the command
 //! is one of its clients.
 //!
-//! Reading order: `app` (the commands), `cmd` (one file per command), `hub` (the connection to the daemon), `requests`
-//! (permission requests of agents), `out` (all printing), `report` (errors) and `exit`.
+//! Reading order: `app` (the commands), `cmd` (one file per command), `context` (what each one gets), `hub` (the
+//! connection to the daemon), `requests` (permission requests of agents), `out` (all printing), `report` (errors),
+//! `plain_text` and `exit`.
 //!
 //! - **Invariant:** data goes to stdout, everything else to stderr.
 //! - **Invariant:** every error has a message, a hint and a documented exit code.
@@ -11,11 +12,13 @@
 mod amount;
 mod app;
 mod cmd;
+mod context;
 mod env;
 mod exit;
 mod fleet;
 mod hub;
 mod out;
+mod plain_text;
 mod report;
 mod requests;
 
@@ -24,7 +27,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1);
     // Before anything else: every agent has a guard, which must start fast.
-    if args.next().is_some_and(|it| it == cmd::guard::NAME) {
+    if args.next().is_some_and(|it| it == hub::GUARD_SUBCOMMAND) {
         return cmd::guard::run(args);
     }
     app::run().into()

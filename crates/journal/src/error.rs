@@ -1,6 +1,6 @@
 //! One error enum per operation. Each error names the operation and its object.
 
-use crate::record::{APPEND_BYTES_MAX, NAME_BYTES_MAX, SEQ_MAX, STREAMS_MAX};
+use crate::limits::{APPEND_BYTES_MAX, NAME_BYTES_MAX, SEQ_MAX, STREAMS_MAX};
 use std::{error::Error, path::PathBuf, sync::Arc};
 
 /// The error of the storage layer. Shared, because one failed transaction fails many appends.

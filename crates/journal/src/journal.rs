@@ -1,61 +1,15 @@
 //! [`Journal`]: the interface of all backends.
 
 use crate::{
+    durability::{DurabilityLevel, LostRecords},
     error::{AppendError, OpenError, ReadError, UpkeepError},
     memory::MemoryJournal,
     nats::{CellAddress, NatsJournal, StreamArchiver, StreamOwnership},
     record::{AppendRequest, StoredEvent},
     sqlite::SqliteJournal,
+    stream::{StreamClaim, StreamInfo},
 };
-use bytes::Bytes;
 use std::{path::Path, sync::Arc};
-
-/// Which failures an event survives once its append has returned `Ok`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DurabilityLevel {
-    /// The end of the process, for whatever reason. A power failure may lose the last commits, but
-    /// never the order or the integrity of the remaining events.
-    Process,
-    /// A power failure as well: every commit waits for the disk.
-    Power,
-}
-
-/// The right to write to a stream. It is valid until another writer claims the stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StreamClaim {
-    pub epoch: u64,
-    /// The sequence number of the last event; 0 if the stream is empty.
-    pub head: u64,
-}
-
-impl StreamClaim {
-    /// The epoch for an append that starts right after the head. Otherwise another writer has
-    /// appended, and the append is fenced.
-    pub(crate) fn epoch_for(self, append: &AppendRequest) -> Result<u64, AppendError> {
-        if self.head + 1 == append.first {
-            return Ok(self.epoch);
-        }
-        Err(AppendError::Fenced { stream: append.stream.clone(), epoch: 0, actual: self.epoch })
-    }
-}
-
-/// Records that were acknowledged before the journal was opened and are missing now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LostRecords {
-    pub count: u64,
-}
-
-/// The properties of a stream that are known without reading its events.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StreamInfo {
-    pub name: Arc<str>,
-    pub epoch: u64,
-    pub head: u64,
-    /// The latest summary that an append carried; empty if there was none.
-    pub summary: Bytes,
-    /// The sequence number of the last event of that append.
-    pub summary_upto: u64,
-}
 
 /// Named streams of lines. Clones share one store.
 #[derive(Clone)]

@@ -3,8 +3,9 @@
 
 use crate::{
     error::{AppendError, InvalidAppend},
-    journal::{StreamClaim, StreamInfo},
-    record::{AppendRequest, EventBatch, STREAMS_MAX, StoredEvent, validate_name},
+    limits::STREAMS_MAX,
+    record::{AppendRequest, EventBatch, StoredEvent, validate_name},
+    stream::{StreamClaim, StreamInfo},
 };
 use bytes::Bytes;
 use std::{

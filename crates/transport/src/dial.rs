@@ -4,7 +4,8 @@ use crate::address::{AddressError, EndpointAddress};
 use crate::auth::{self, AUTH_TIMEOUT, LINE_BYTES_MAX};
 use crate::authenticator::TenantIdentity;
 use crate::proof::{self, ChallengeNonce};
-use crate::socket::{self, PathTooLong};
+use crate::socket;
+use crate::socket_path::{PathTooLong, check_length};
 use crate::stream::ClientStream;
 use crate::token::BearerToken;
 use bytes::BytesMut;
@@ -204,7 +205,7 @@ fn connect_unix(
     path: &Path,
     connect_timeout: Option<Duration>,
 ) -> Result<StdUnixStream, DialError> {
-    socket::check_length(path)?;
+    check_length(path)?;
     let failed = |source| dial_error(address, source);
     let stream = StdUnixStream::from(socket::connect(path, connect_timeout).map_err(failed)?);
     let uid = socket::peer_uid(&stream).map_err(failed)?;

@@ -1,11 +1,12 @@
 //! Accepts and authenticates clients. No other place decides which clients are accepted.
 
-use crate::address::{AddressError, EndpointAddress};
+use crate::address::EndpointAddress;
 use crate::auth::{self, AuthRefusal};
 use crate::authenticator::ClientAuthenticator;
-use crate::socket::{FolderRequirement, PathTooLong};
+use crate::listen_error::{AcceptError, AcceptFailure, BindError};
+use crate::socket::FolderRequirement;
 use crate::stream::ClientStream;
-use crate::tls_certificate::{TlsCertificate, TlsCertificateError};
+use crate::tls_certificate::TlsCertificate;
 use crate::tls_stream;
 use crate::unix_socket::{MissingFolder, UnixSocketListener};
 use rustix::io::Errno;
@@ -13,7 +14,7 @@ use std::collections::VecDeque;
 use std::future::pending;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 use std::{fmt, io, panic};
 use tokio::net::{TcpListener, TcpStream};
@@ -24,83 +25,6 @@ use tokio_rustls::TlsAcceptor;
 const PENDING_MAX: usize = 64;
 /// The pause after the system ran out of a resource, so that the loop does not spin.
 pub const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
-
-/// Why an address cannot be listened on.
-#[derive(Debug, thiserror::Error)]
-pub enum BindError {
-    #[error(transparent)]
-    Address(#[from] AddressError),
-    #[error("folder `{folder}` does not exist: create it with `mkdir -m 700`")]
-    NoFolder {
-        folder: PathBuf,
-        #[source]
-        source: io::Error,
-    },
-    #[error("folder `{folder}` belongs to uid {owner}, not to us: use one of your own")]
-    FolderNotOurs { folder: PathBuf, owner: u32 },
-    #[error("folder `{folder}` is open to others (mode {mode:o}): close it with `chmod 700`")]
-    FolderNotPrivate { folder: PathBuf, mode: u32 },
-    #[error(
-        "folder `{folder}` belongs to uid {owner} and has mode {mode:o}: other users could replace \
-         the socket; use a folder that only you can write to"
-    )]
-    FolderNotSafe { folder: PathBuf, owner: u32, mode: u32 },
-    #[error(transparent)]
-    PathTooLong(#[from] PathTooLong),
-    #[error("`{path}` exists and is not a socket: move it, or listen elsewhere")]
-    NotASocket { path: PathBuf },
-    #[error("a daemon answers on `{path}`: stop it first, or listen elsewhere")]
-    InUse { path: PathBuf },
-    #[error("socket `{path}` could not be {attempted}")]
-    Io {
-        path: PathBuf,
-        attempted: &'static str,
-        #[source]
-        source: io::Error,
-    },
-    #[error("the socket that was passed to this process cannot be used")]
-    PassedSocket {
-        #[source]
-        source: io::Error,
-    },
-    #[error("cannot listen on `{address}`")]
-    Tcp {
-        address: EndpointAddress,
-        #[source]
-        source: io::Error,
-    },
-    #[error("`tcp://{address}` needs a token: anyone on this machine could connect")]
-    NeedsToken { address: SocketAddr },
-    #[error("`{address}` is an HTTP address, which only a daemon serves")]
-    Web { address: EndpointAddress },
-    #[error("`{address}` needs a certificate: set `cert` and `key` under [http] in config.toml")]
-    NeedsCertificate { address: EndpointAddress },
-    #[error("the certificate of `{address}` cannot be used")]
-    Certificate {
-        address: EndpointAddress,
-        #[source]
-        source: Box<TlsCertificateError>,
-    },
-}
-
-/// Why [`ClientListener::accept`] returned no stream. The listener keeps working.
-#[derive(Debug, thiserror::Error)]
-pub enum AcceptError {
-    #[error("{} on `{address}` was refused", describe_client(*peer))]
-    Refused {
-        address: EndpointAddress,
-        /// `None` on a unix socket.
-        peer: Option<SocketAddr>,
-        #[source]
-        why: AuthRefusal,
-    },
-    #[error("failed to accept a client on `{address}`")]
-    Failed {
-        address: EndpointAddress,
-        #[source]
-        source: io::Error,
-    },
-}
 
 /// Listens on an address. Dropping it closes the address and removes the socket file. A socket file
 /// that another process removed is created again.
@@ -276,15 +200,6 @@ impl ClientListener {
             }
         }
     }
-}
-
-fn describe_client(peer: Option<SocketAddr>) -> String {
-    peer.map_or_else(|| "a client".to_owned(), |it| format!("the client at {it}"))
-}
-
-pub(crate) enum AcceptFailure {
-    Peer(Option<SocketAddr>, AuthRefusal),
-    System(io::Error),
 }
 
 fn bind_tcp(

@@ -1,7 +1,8 @@
 //! Creates unix sockets: in a private folder, with private permissions, and never in place of the
 //! socket of a running daemon.
 
-use crate::listen::BindError;
+use crate::listen_error::BindError;
+use crate::socket_path::{check_length, folder_of};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::sockopt::{self, Timeout};
@@ -17,8 +18,6 @@ use tokio::net::{UnixListener, UnixSocket};
 
 /// The number of clients that may wait while the loop is busy.
 pub(crate) const BACKLOG: i32 = 1024;
-/// The limit of the kernel (`sun_path` without its terminating zero).
-const PATH_BYTES_MAX: usize = 107;
 
 /// The file of a socket that this process created. Dropping it removes the file, unless another
 /// file now has its name.
@@ -44,25 +43,6 @@ pub(crate) enum FolderRequirement {
     Private,
     /// Other users cannot replace the socket, as in `/tmp`.
     Safe,
-}
-
-/// A path that is too long for a socket.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "socket path `{}` has {} bytes; the limit is {PATH_BYTES_MAX}: set `JACKFIELD_RUNTIME_DIR` to a \
-     shorter directory",
-    path.display(), path.as_os_str().len()
-)]
-pub struct PathTooLong {
-    path: PathBuf,
-}
-
-pub(crate) fn check_length(path: &Path) -> Result<(), PathTooLong> {
-    if path.as_os_str().len() <= PATH_BYTES_MAX {
-        Ok(())
-    } else {
-        Err(PathTooLong { path: path.to_owned() })
-    }
 }
 
 /// Listens on `path`. A socket of that name is replaced if no process listens on it.
@@ -106,13 +86,6 @@ pub(crate) fn peer_uid(socket: impl AsFd) -> io::Result<u32> {
 
 pub(crate) fn our_uid() -> u32 {
     geteuid().as_raw()
-}
-
-pub(crate) fn folder_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(folder) if folder != Path::new("") => folder,
-        _ => Path::new("."),
-    }
 }
 
 fn check_folder(folder: &Path, wanted: FolderRequirement) -> Result<(), BindError> {

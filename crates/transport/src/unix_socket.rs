@@ -2,8 +2,9 @@
 //! again on the same path.
 
 use crate::auth::AuthRefusal;
-use crate::listen::{AcceptFailure, BindError};
+use crate::listen_error::{AcceptFailure, BindError};
 use crate::socket::{self, BACKLOG, FolderLock, FolderRequirement, SocketFile};
+use crate::socket_path::folder_of;
 use crate::stream::ClientStream;
 use jackfield_private_files as private_files;
 use jackfield_protocol::chain;
@@ -132,7 +133,7 @@ impl FileWatch {
 
     fn bind_again(&self, path: &Path) -> Result<(UnixListener, SocketFile), BindError> {
         if self.missing_folder == MissingFolder::Create {
-            let folder = socket::folder_of(path);
+            let folder = folder_of(path);
             private_files::ensure_private_dir(folder).map_err(|source| BindError::Io {
                 path: path.to_owned(),
                 attempted: "given a folder",

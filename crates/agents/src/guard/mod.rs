@@ -22,6 +22,7 @@ use crate::ledger_watcher;
 use crate::os::cgroup::ControlGroup;
 use crate::os::{self, ProcessIdentity, SignalReader};
 use crate::shortage::describe_shortage;
+use crate::watcher_handle::WATCHER_OPTION;
 use arguments::GuardArguments;
 use guard_loop::GuardLoop;
 use guard_report::GuardReport;
@@ -37,7 +38,7 @@ use std::process::ExitCode;
 /// that [`crate::spawn_agent`] creates.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut args = args.into_iter().peekable();
-    if args.next_if(|it| it == ledger_watcher::OPTION).is_some() {
+    if args.next_if(|it| it == WATCHER_OPTION).is_some() {
         let watched = args.next().map(|it| ledger_watcher::run_watcher(&it));
         return ExitCode::from(u8::from(!matches!(watched, Some(Ok(())))));
     }

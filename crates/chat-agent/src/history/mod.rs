@@ -1,9 +1,12 @@
 //! The history of a session, in order, and what is derived from it: the messages of the next model
-//! request (`messages`), and the updates for a client that loads the session (`replay`).
+//! request (`messages`), the updates for a client that loads the session (`replay`), and the ids in
+//! these updates (`client_ids`).
 
+mod client_ids;
 mod messages;
 mod replay;
 
+pub(crate) use client_ids::{client_call_id, message_id};
 pub(crate) use messages::{MessageOptions, build_messages};
 pub(crate) use replay::to_session_updates;
 

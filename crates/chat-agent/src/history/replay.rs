@@ -1,10 +1,7 @@
 //! Converts a history into the updates that a client received when it happened.
 
-use super::{HistoryEntry, ToolResult, find_result};
-use crate::{
-    model::ModelToolCall,
-    turn::{client_call_id, message_id},
-};
+use super::{HistoryEntry, ToolResult, client_call_id, find_result, message_id};
+use crate::model::ModelToolCall;
 use agent_client_protocol::v1::schema::{
     ContentChunk, Plan, SessionUpdate, ToolCall, ToolCallStatus, ToolKind,
 };

@@ -26,7 +26,7 @@ pub(crate) use spawn_context::ServerSpawnContext;
 
 use crate::{
     model::ModelToolCall,
-    session::lock,
+    mutex::lock,
     tool::{PreparedCall, RequiredPermission, ToolOutcome, arguments::parse_json},
 };
 use agent_client_protocol::v1::schema::{McpServer, ToolKind};

@@ -21,8 +21,8 @@ use crate::{
     store::StoreError,
 };
 use agent_client_protocol::v1::schema::{
-    ContentBlock, ContentChunk, MessageId, Notice, NoticeSeverity, SessionInfoUpdate,
-    SessionUpdate, StopReason, Usage, UsageUpdate,
+    ContentBlock, ContentChunk, Notice, NoticeSeverity, SessionInfoUpdate, SessionUpdate,
+    StopReason, Usage, UsageUpdate,
 };
 use repeat_detector::{RepeatAction, RepeatDetector};
 use std::collections::BTreeSet;
@@ -273,18 +273,6 @@ impl ChatTurn<'_> {
             self.session.send_update(SessionUpdate::AgentThoughtChunk(chunk));
         }
     }
-}
-
-/// Returns the id of the message at a position of the history. A replay gives the same ids as the
-/// live session.
-pub(crate) fn message_id(position: usize) -> MessageId {
-    MessageId::new(format!("m-{position}"))
-}
-
-/// Returns the id of a call for the client. Models restart their ids in every answer, but a client
-/// needs ids that are unique in a session, so the position of the answer is the prefix.
-pub(crate) fn client_call_id(answer_position: usize, call_id: &str) -> String {
-    format!("{answer_position}-{call_id}")
 }
 
 fn describe_invalid_response(garbled: Option<&str>) -> String {

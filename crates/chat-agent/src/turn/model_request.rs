@@ -1,8 +1,8 @@
 //! Builds and sends the model requests of a turn.
 
-use super::{ChatTurn, client_call_id, message_id};
+use super::ChatTurn;
 use crate::{
-    history::{HistoryEntry, MessageOptions, build_messages},
+    history::{HistoryEntry, MessageOptions, build_messages, client_call_id, message_id},
     model::{ModelError, ModelRequest, ModelResponse, ResponseDelta},
     options::AgentMode,
     system_prompt::build_system_prompt,

@@ -1,9 +1,9 @@
 //! Runs the tool calls of one answer: announces them, checks permissions, runs them and stores the
 //! results.
 
-use super::{ChatTurn, client_call_id};
+use super::ChatTurn;
 use crate::{
-    history::{HistoryEntry, ToolResult},
+    history::{HistoryEntry, ToolResult, client_call_id},
     mcp::McpWork,
     model::ModelToolCall,
     options::AgentMode,

@@ -2,7 +2,7 @@
 //! between stdio and the daemon without parsing them.
 
 use crate::{
-    app::CommandContext,
+    context::CommandContext,
     env,
     hub::{
         AgentChoice, BlockingSocket, EndpointAddress, InProcessHub, send_single_request,

@@ -1,7 +1,7 @@
 //! `jackfield adapt`: runs a foreign CLI as an ACP agent on stdio. The daemon starts this command for adapted agents.
 
 use super::agents::ConfiguredAgents;
-use crate::{app::CommandContext, env, hub::guard_command, report::CommandError};
+use crate::{context::CommandContext, env, hub::guard_command, report::CommandError};
 use clap::Args;
 use jackfield_adapters::{AdapterSettings, find_dialect, host};
 use jackfield_agents::{

@@ -1,6 +1,8 @@
 //! `jackfield agent`: the built-in agent on stdin and stdout.
 
-use crate::{app::CommandContext, hub::guard_command, out::VerbosityLevel, report::CommandError};
+use crate::{
+    context::CommandContext, hub::guard_command, out::VerbosityLevel, report::CommandError,
+};
 use agent_client_protocol::{Agent as Role, ConnectTo, Lines};
 use clap::Args;
 use futures_util::{sink, stream};

@@ -1,7 +1,7 @@
 //! `jackfield answer`: answers one request without attaching.
 
 use crate::{
-    app::CommandContext,
+    context::CommandContext,
     env,
     hub::{CommandConnection, SessionRow, find_session, list_sessions},
     report::CommandError,

@@ -2,7 +2,7 @@
 
 use super::sessions::{format_time, shorten_id};
 use crate::{
-    app::CommandContext,
+    context::CommandContext,
     env,
     hub::{list_sessions, unique_prefix_length},
     out::{BRIGHT, DIM, OutputFormat, paint, print_json_document},

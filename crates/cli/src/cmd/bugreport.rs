@@ -2,10 +2,11 @@
 
 use super::sessions::{create_private_file, write_error};
 use crate::{
-    app::CommandContext,
+    context::CommandContext,
     env,
     hub::{CommandConnection, SessionRow, find_session, list_sessions, read_log},
-    out::{format_count, rfc3339_now},
+    out::rfc3339_now,
+    plain_text::format_count,
     report::CommandError,
 };
 use clap::Args;

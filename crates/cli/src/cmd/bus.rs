@@ -1,7 +1,7 @@
 //! `jackfield bus`: routes NDJSON between clients and pools of workers, without the daemon.
 
 use crate::{
-    app::CommandContext,
+    context::CommandContext,
     env,
     exit::CliExitCode,
     hub::{EndpointAddress, guard_command},

@@ -1,7 +1,7 @@
 //! `jackfield cancel`: cancels the running turn.
 
 use crate::{
-    app::CommandContext,
+    context::CommandContext,
     hub::{find_session, list_sessions},
     report::CommandError,
 };

@@ -1,6 +1,6 @@
 //! `jackfield completions`: prints shell completions.
 
-use crate::{app, app::CommandContext, report::CommandError};
+use crate::{context::CommandContext, report::CommandError};
 use clap::Args;
 use clap_complete::Shell;
 
@@ -17,9 +17,14 @@ pub(crate) struct CompletionsCommand {
 }
 
 impl CompletionsCommand {
-    pub(crate) fn run(self, context: &CommandContext) -> Result<(), CommandError> {
+    /// `tree` has all commands.
+    pub(crate) fn run(
+        self,
+        context: &CommandContext,
+        mut tree: clap::Command,
+    ) -> Result<(), CommandError> {
         let mut text = Vec::new();
-        clap_complete::generate(self.shell, &mut app::command_tree(), "jackfield", &mut text);
+        clap_complete::generate(self.shell, &mut tree, "jackfield", &mut text);
         context.output.print_raw(&String::from_utf8_lossy(&text))
     }
 }

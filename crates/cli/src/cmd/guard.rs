@@ -2,9 +2,6 @@
 
 use std::{ffi::OsString, process::ExitCode};
 
-/// The name of the command, which must be the first argument.
-pub(crate) const NAME: &str = "guard";
-
 pub(crate) fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     jackfield_agents::guard::main(args)
 }

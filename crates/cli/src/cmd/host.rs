@@ -1,7 +1,8 @@
 //! `jackfield host`: drains a host of a fleet, or lets it accept sessions again.
 
 use crate::{
-    app::CommandContext, env, fleet::FleetAddressArgs, out::format_count, report::CommandError,
+    context::CommandContext, env, fleet::FleetAddressArgs, plain_text::format_count,
+    report::CommandError,
 };
 use clap::{Args, Subcommand};
 use jackfield_fleet::{FleetConnection, HostDirectory, HostInstance, HostRequest, HostResponse};

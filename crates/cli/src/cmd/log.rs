@@ -1,7 +1,7 @@
 //! `jackfield log`: prints the log of a session.
 
 use crate::{
-    app::CommandContext,
+    context::CommandContext,
     env,
     hub::{
         CommandConnection, ConnectionEvent, LogRange, find_session, list_sessions, read_log_range,

@@ -1,6 +1,6 @@
 //! `jackfield man`: prints a manual page, generated from the help.
 
-use crate::{app, app::CommandContext, report::CommandError};
+use crate::{context::CommandContext, report::CommandError};
 use clap::Args;
 
 /// Print the manual page of a command
@@ -14,8 +14,12 @@ pub(crate) struct ManCommand {
 }
 
 impl ManCommand {
-    pub(crate) fn run(self, context: &CommandContext) -> Result<(), CommandError> {
-        let mut tree = app::command_tree();
+    /// `tree` has all commands.
+    pub(crate) fn run(
+        self,
+        context: &CommandContext,
+        mut tree: clap::Command,
+    ) -> Result<(), CommandError> {
         tree.build();
         let mut page = &tree;
         for name in &self.command {

@@ -2,7 +2,7 @@
 
 use super::sessions::{id_cell, state_cell, time_cell};
 use crate::{
-    app::CommandContext,
+    context::CommandContext,
     env,
     hub::{SessionRow, list_sessions, unique_prefix_length},
     out::{NAME, OutputFormat, TableCell, TextTable, print_json_document},

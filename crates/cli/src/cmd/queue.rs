@@ -2,13 +2,11 @@
 
 use super::{run::prepare_agent_restart, sessions::format_time};
 use crate::{
-    app::CommandContext,
+    context::CommandContext,
     env,
     hub::{CommandConnection, SessionRow, find_session, list_sessions},
-    out::{
-        BRIGHT, DIM, OutputFormat, TableCell, TextTable, format_count, print_json_document,
-        to_one_line,
-    },
+    out::{BRIGHT, DIM, OutputFormat, TableCell, TextTable, print_json_document},
+    plain_text::{format_count, to_one_line},
     report::CommandError,
 };
 use clap::Args;

@@ -1,7 +1,7 @@
 //! `jackfield serve`: runs the daemon in the foreground.
 
 use crate::{
-    app::CommandContext,
+    context::CommandContext,
     env,
     exit::CliExitCode,
     fleet::FleetArgs,

@@ -2,7 +2,7 @@
 
 use super::ps;
 use crate::{
-    app::CommandContext,
+    context::CommandContext,
     hub::{SessionRow, list_sessions, unique_prefix_length},
     out::{NAME, paint},
     report::CommandError,

@@ -1,7 +1,7 @@
 //! `jackfield tenants`: creates tokens for a tenants file, and checks the file.
 
 use crate::{
-    app::CommandContext,
+    context::CommandContext,
     env,
     exit::CliExitCode,
     out::{NAME, OutputFormat, TableCell, TextTable, print_json_document},

@@ -1,6 +1,6 @@
 //! `jackfield token`: prints or replaces the token for clients over HTTP and TCP.
 
-use crate::{app::CommandContext, env, report::CommandError};
+use crate::{context::CommandContext, env, report::CommandError};
 use clap::Args;
 use jackfield_daemon::token;
 

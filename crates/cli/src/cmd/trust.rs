@@ -1,7 +1,7 @@
 //! `jackfield trust`: trusts the policy rules of a project.
 
 use crate::{
-    app::CommandContext,
+    context::CommandContext,
     env,
     exit::CliExitCode,
     out::{DIM, NAME, OutputFormat, paint, print_json_document},

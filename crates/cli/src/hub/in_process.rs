@@ -9,6 +9,9 @@ use jackfield_daemon::{
 use jackfield_transport::BlockingSocket;
 use std::net::Shutdown;
 
+/// The subcommand that runs a guard. It must be the first argument.
+pub(crate) const GUARD_SUBCOMMAND: &str = "guard";
+
 /// Loads the configuration of the daemon.
 pub(crate) fn load_settings(paths: &Paths) -> Result<Settings, CommandError> {
     config::load(&paths.config_file()).map_err(config_failure)
@@ -25,7 +28,7 @@ pub(crate) fn guard_command() -> Result<GuardCommand, CommandError> {
     let program = std::env::current_exe().map_err(|source| {
         CommandError::local("cannot find the path of the jackfield program", source)
     })?;
-    Ok(GuardCommand { program, args: vec![crate::cmd::guard::NAME.to_owned()] })
+    Ok(GuardCommand { program, args: vec![GUARD_SUBCOMMAND.to_owned()] })
 }
 
 /// The options of a daemon without any flags.

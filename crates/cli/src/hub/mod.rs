@@ -17,7 +17,7 @@ mod storage;
 pub(crate) use agent_choice::{AgentChoice, resolve_directory, working_directory};
 pub(crate) use connection::{CommandConnection, ConnectionEvent};
 pub(crate) use in_process::{
-    InProcessHub, boot_error, default_options, guard_command, load_settings,
+    GUARD_SUBCOMMAND, InProcessHub, boot_error, default_options, guard_command, load_settings,
 };
 pub(crate) use initialize::{initialize, initialize_client};
 pub(crate) use jackfield_transport::{BlockingSocket, EndpointAddress};

@@ -1,10 +1,7 @@
 //! Lists the sessions of the hub and finds one by id, prefix or title.
 
 use super::{CommandConnection, storage_warning};
-use crate::{
-    out::{parse_rfc3339, to_one_line},
-    report::CommandError,
-};
+use crate::{out::parse_rfc3339, plain_text::to_one_line, report::CommandError};
 use jackfield_hub_client::parse_session_list;
 use jackfield_protocol::acp::Method;
 use serde::Deserialize;

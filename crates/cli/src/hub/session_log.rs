@@ -1,7 +1,7 @@
 //! Reads the log of a session as events, as the journal stores them.
 
 use super::{CommandConnection, ConnectionEvent};
-use crate::{exit::CliExitCode, out::format_count, report::CommandError};
+use crate::{exit::CliExitCode, plain_text::format_count, report::CommandError};
 use jackfield_hub_client::{HubClientError, SessionReplay, attach_params};
 use jackfield_protocol::{Frame, acp::Method};
 use serde_json::{Value, json};

@@ -1,6 +1,7 @@
 //! Warnings about the daemon's storage.
 
-use crate::out::{CommandOutput, format_count};
+use crate::out::CommandOutput;
+use crate::plain_text::format_count;
 use jackfield_protocol::Frame;
 use serde_json::Value;
 

@@ -1,6 +1,7 @@
 //! All printing: data on stdout, everything else on stderr.
 
 mod color;
+mod error_report;
 mod json;
 mod table;
 mod time;
@@ -16,7 +17,7 @@ pub(crate) use time::{format_age, now_ms, rfc3339_now};
 pub(crate) use transcript::{NoteDestination, TranscriptPrinter};
 pub(crate) use view_printer::{ConversationFormat, ViewPrinter};
 
-use crate::{exit::CliExitCode, report::CommandError};
+use crate::{exit::CliExitCode, plain_text::escape_control_chars, report::CommandError};
 use anstream::{AutoStream, ColorChoice};
 use clap::ValueEnum;
 use jackfield_protocol::visible;
@@ -202,48 +203,5 @@ impl CommandOutput {
         if self.0.stdout_is_terminal && self.0.stderr_is_terminal {
             let _stream_closed = self.end_line();
         }
-    }
-}
-
-/// Escapes control characters, so that text cannot control the terminal.
-pub(crate) fn escape_control_chars(text: &str) -> Cow<'_, str> {
-    visible::prose(text)
-}
-
-/// `1 agent`, `2 agents`.
-pub(crate) fn format_count(number: usize, noun: &str) -> String {
-    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
-}
-
-/// `event 4`, `events 4 to 6`.
-pub(crate) fn format_event_range(first: u64, last: u64) -> String {
-    if first == last { format!("event {first}") } else { format!("events {first} to {last}") }
-}
-
-/// Text without color sequences.
-pub(crate) fn strip_colors(text: &str) -> String {
-    anstream::adapter::strip_str(text).to_string()
-}
-
-/// Text on one line, without color sequences, cut to `chars_max` characters.
-pub(crate) fn to_one_line(text: &str, chars_max: usize) -> String {
-    let line = strip_colors(text);
-    let parts: Vec<&str> = line.split_whitespace().collect();
-    let line = escape_control_chars(&parts.join(" ")).into_owned();
-    if line.chars().count() <= chars_max {
-        return line;
-    }
-    let start: String = line.chars().take(chars_max.saturating_sub(1)).collect();
-    format!("{}…", start.trim_end())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn text_is_joined_to_one_line_and_cut() {
-        assert_eq!(to_one_line(" run\n  \u{1b}[1mcargo\u{1b}[0m \ttest ", 80), "run cargo test");
-        assert_eq!(to_one_line("0123456789", 6), "01234…");
     }
 }

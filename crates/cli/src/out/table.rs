@@ -1,7 +1,7 @@
 //! Tables without borders: left-aligned, headings in capitals, truncated only on a terminal.
 
-use super::{CommandOutput, paint, to_one_line};
-use crate::report::CommandError;
+use super::{CommandOutput, paint};
+use crate::{plain_text::to_one_line, report::CommandError};
 use anstyle::Style;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 

@@ -1,8 +1,11 @@
 //! Prints a session as text: the agent's messages are data, its actions are short notes. `jackfield_views::text`
 //! decides what is printed.
 
-use super::{BRIGHT, CommandOutput, DIM, WARNING, escape_control_chars, paint, to_one_line};
-use crate::report::CommandError;
+use super::{BRIGHT, CommandOutput, DIM, WARNING, paint};
+use crate::{
+    plain_text::{escape_control_chars, to_one_line},
+    report::CommandError,
+};
 use jackfield_events::{ReceivedEvent, UserAsked};
 use jackfield_views::text::{TextPiece, TextRenderer, ToolSummary};
 use serde_json::Value;

@@ -1,6 +1,6 @@
 //! An error response of the hub or the agent: message, causes, hint and exit code.
 
-use crate::{exit::CliExitCode, out::escape_control_chars};
+use crate::{exit::CliExitCode, plain_text::escape_control_chars};
 use jackfield_daemon::FIX_SEPARATOR;
 use jackfield_hub_client::ErrorResponse;
 use serde_json::Value;

@@ -7,9 +7,7 @@ pub(crate) use error_response::list_as_causes;
 
 use crate::{
     exit::CliExitCode,
-    out::{
-        ALERT, CommandOutput, DIM, NAME, escape_control_chars, format_count, paint, strip_colors,
-    },
+    plain_text::{escape_control_chars, format_count, strip_colors},
 };
 use jackfield_hub_client::ErrorResponse;
 use jackfield_transport::{DialError, TokenError};
@@ -197,26 +195,8 @@ impl CommandError {
         }
     }
 
-    /// Prints the error to stderr and returns the exit code.
-    pub(crate) fn print_report(&self, output: &CommandOutput) -> CliExitCode {
-        if !matches!(self, CommandError::StdoutClosed | CommandError::AlreadyReported(_)) {
-            output.print_alert(&format!("{} {self}", paint(ALERT, "error:")));
-            for cause in self.causes() {
-                let cause = cause.trim_end().replace('\n', "\n    ");
-                output.print_alert(&format!("  {} {cause}", paint(ALERT, "caused by:")));
-            }
-            for line in self.quoted_lines() {
-                output.print_alert(&paint(DIM, format!("  | {line}")));
-            }
-            let hint = self.lockout_hint().unwrap_or_else(|| self.hint());
-            for hint in [hint].iter().filter(|it| !it.is_empty()) {
-                output.print_alert(&format!("{} {hint}", paint(NAME, "hint:")));
-            }
-        }
-        self.exit_code()
-    }
-
-    fn causes(&self) -> Vec<String> {
+    /// The causes, the outermost first.
+    pub(crate) fn causes(&self) -> Vec<String> {
         let mut causes = match self {
             CommandError::Response(response) => error_response::list_causes(response),
             CommandError::SettingRejected { causes, .. } => causes.clone(),
@@ -246,7 +226,7 @@ impl CommandError {
     }
 
     /// Lines that are printed unchanged: output of other processes, or what can be chosen.
-    fn quoted_lines(&self) -> Vec<String> {
+    pub(crate) fn quoted_lines(&self) -> Vec<String> {
         const LINES_MAX: usize = 10;
         let lines = match self {
             CommandError::NotStarted { log_lines, .. } => log_lines.clone(),
@@ -282,7 +262,17 @@ impl CommandError {
         lockout::describe_solution(self)
     }
 
-    fn hint(&self) -> String {
+    /// Whether the user must read about this error: stdout is open, and nothing reported it earlier.
+    pub(crate) fn needs_report(&self) -> bool {
+        !matches!(self, CommandError::StdoutClosed | CommandError::AlreadyReported(_))
+    }
+
+    /// What the user can do; empty if there is no advice.
+    pub(crate) fn hint(&self) -> String {
+        self.lockout_hint().unwrap_or_else(|| self.general_hint())
+    }
+
+    fn general_hint(&self) -> String {
         match self {
             CommandError::Usage { hint, .. } | CommandError::Local { hint, .. } => hint.clone(),
             CommandError::NoDaemon { hint } => (*hint).to_owned(),

@@ -7,7 +7,8 @@ mod open;
 pub(crate) use approval::{ApprovalDecision, ApprovalLevel, ApprovalRules, UnapprovedAction};
 pub(crate) use open::{OpenRequest, list_open_requests};
 
-use crate::out::{BRIGHT, DIM, NAME, paint, to_one_line};
+use crate::out::{BRIGHT, DIM, NAME, paint};
+use crate::plain_text::to_one_line;
 use jackfield_protocol::{Frame, acp::Method};
 use jackfield_views::text::ToolSummary;
 use serde_json::{Value, json};

@@ -3,7 +3,7 @@
 use super::{PermissionPrompt, PromptedOption, details, parse_options};
 use crate::{
     hub::{CommandConnection, read_notifications},
-    out::to_one_line,
+    plain_text::to_one_line,
     report::CommandError,
 };
 use jackfield_protocol::{acp::Method, redact};

@@ -2,7 +2,8 @@
 //! reference instead.
 
 use super::{NatsStore, jetstream::NatsError};
-use crate::record::{BlobReference, RECORD_BYTES_MAX, RecordContent};
+use crate::limits::RECORD_BYTES_MAX;
+use crate::record::{BlobReference, RecordContent};
 use async_nats::HeaderMap;
 use bytes::{Bytes, BytesMut};
 

@@ -7,8 +7,8 @@ use super::{
 };
 use crate::{
     error::{AppendError, InvalidAppend},
-    journal::StreamClaim,
     record::{AppendRequest, RecordContent, split_into_records, validate_name},
+    stream::StreamClaim,
 };
 use async_nats::HeaderMap;
 use bytes::Bytes;

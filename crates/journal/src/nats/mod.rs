@@ -34,8 +34,8 @@ mod summaries;
 use crate::{
     archive::{Archive, MissingDirectory},
     error::{AppendError, OpenError, ReadError, SharedError},
-    journal::{StreamClaim, StreamInfo},
     record::{AppendRequest, StoredEvent},
+    stream::{StreamClaim, StreamInfo},
 };
 pub use archiver::{ArchiveGauges, ArchivingReport, PeerHosts, StreamArchiver};
 use async_nats::jetstream::stream::Config;

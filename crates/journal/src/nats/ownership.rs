@@ -12,8 +12,8 @@ use super::{
 };
 use crate::{
     error::{AppendError, ReadError},
-    journal::StreamClaim,
     record::{StoredEvent, validate_name},
+    stream::StreamClaim,
 };
 use async_nats::HeaderMap;
 use bytes::Bytes;

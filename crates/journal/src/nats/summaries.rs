@@ -9,7 +9,7 @@ use super::{
     log::{POISONED, RetryDeadline},
     message::parse_number,
 };
-use crate::{error::ReadError, journal::StreamInfo, record::AppendRequest};
+use crate::{error::ReadError, record::AppendRequest, stream::StreamInfo};
 use async_nats::HeaderMap;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};

@@ -2,7 +2,7 @@
 //! loses nothing.
 
 use super::*;
-use crate::journal::DurabilityLevel;
+use crate::durability::DurabilityLevel;
 use bytes::Bytes;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Instant;

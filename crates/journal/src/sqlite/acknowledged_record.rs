@@ -6,7 +6,7 @@
 //! never ahead of the commits.
 
 use super::open_files::companion_path;
-use crate::journal::LostRecords;
+use crate::durability::LostRecords;
 use std::{
     fs::{File, OpenOptions},
     io,

@@ -16,9 +16,10 @@ mod upkeep;
 mod writer;
 
 use crate::{
+    durability::{DurabilityLevel, LostRecords},
     error::{AppendError, OpenError, ReadError, SharedError, UpkeepError},
-    journal::{DurabilityLevel, LostRecords, StreamClaim, StreamInfo},
     record::{AppendRequest, EventBatch, StoredEvent, validate_name},
+    stream::{StreamClaim, StreamInfo},
 };
 use acknowledged_record::AcknowledgedRecord;
 use open_files::{OpenFiles, wal_path};

@@ -6,8 +6,9 @@ use super::{
 };
 use crate::{
     error::RecordDamage,
-    journal::StreamInfo,
-    record::{BlobReference, EventBatch, RecordContent, SEQ_MAX, StoredEvent, compute_checksum},
+    limits::SEQ_MAX,
+    record::{BlobReference, EventBatch, RecordContent, StoredEvent, compute_checksum},
+    stream::StreamInfo,
 };
 use bytes::Bytes;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, Row};
@@ -200,7 +201,7 @@ pub(super) fn for_each_stream(
            FROM stream ORDER BY name",
     )?;
     let found =
-        streams.query_map([SEQ_MAX.cast_signed(), crate::record::SEQ_BITS.into()], |row| {
+        streams.query_map([SEQ_MAX.cast_signed(), crate::limits::SEQ_BITS.into()], |row| {
             let indexed: Option<i64> = row.get(5)?;
             let head = tail.get(&row.get(0)?).copied();
             Ok(StreamInfo {

@@ -15,9 +15,9 @@
 
 use super::upkeep::WAL_BYTES_MAX;
 use crate::{
+    durability::DurabilityLevel,
     error::{OpenError, SharedError},
-    journal::DurabilityLevel,
-    record::{SEQ_BITS, SEQ_MAX},
+    limits::{SEQ_BITS, SEQ_MAX},
 };
 use rusqlite::{Connection, OpenFlags};
 use std::{path::PathBuf, sync::Arc, time::Duration};

@@ -2,9 +2,7 @@
 
 use super::writer::{BusyPolicy, SqliteWriter, StreamState};
 use crate::{
-    error::InvalidAppend,
-    journal::StreamClaim,
-    record::{RecordContent, STREAMS_MAX},
+    error::InvalidAppend, limits::STREAMS_MAX, record::RecordContent, stream::StreamClaim,
 };
 use bytes::Bytes;
 use rusqlite::params;

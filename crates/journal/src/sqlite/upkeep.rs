@@ -8,7 +8,7 @@ use super::{
     schema::index_key,
     writer::{BusyPolicy, SqliteWriter},
 };
-use crate::record::{SEQ_BITS, SEQ_MAX};
+use crate::limits::{SEQ_BITS, SEQ_MAX};
 use rusqlite::{Connection, OptionalExtension, params};
 
 /// The number of unindexed records that makes upkeep due. With more records, more of them share a

@@ -11,7 +11,8 @@ use super::{
 };
 use crate::{
     error::AppendError,
-    record::{AppendRequest, RECORD_BYTES_MAX, RecordContent, SEQ_MAX, split_into_records},
+    limits::{RECORD_BYTES_MAX, SEQ_MAX},
+    record::{AppendRequest, RecordContent, split_into_records},
 };
 use rusqlite::{Connection, OptionalExtension, params};
 use std::{collections::HashMap, sync::Arc, time::Duration};

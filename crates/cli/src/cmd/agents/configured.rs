@@ -1,7 +1,7 @@
 //! The agents of the catalog and the configuration, and what is known about them on this machine.
 
 use crate::{
-    app::CommandContext,
+    context::CommandContext,
     exit::CliExitCode,
     hub::load_settings,
     out::{DIM, paint},

@@ -1,9 +1,10 @@
 //! `jackfield agents import`: writes the agents of an ACP registry as agent files.
 
 use crate::{
-    app::CommandContext,
+    context::CommandContext,
     exit::CliExitCode,
-    out::{DIM, format_count, paint},
+    out::{DIM, paint},
+    plain_text::format_count,
     report::CommandError,
 };
 use clap::Args;

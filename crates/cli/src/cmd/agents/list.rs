@@ -2,11 +2,11 @@
 
 use super::{ConfiguredAgents, diagnostics_json};
 use crate::{
-    app::CommandContext,
+    context::CommandContext,
     out::{
-        ALERT, DIM, DONE, NAME, OutputFormat, TableCell, TextTable, WARNING, format_count,
-        print_json_document,
+        ALERT, DIM, DONE, NAME, OutputFormat, TableCell, TextTable, WARNING, print_json_document,
     },
+    plain_text::format_count,
     report::CommandError,
 };
 use jackfield_agents::{

@@ -7,7 +7,7 @@ mod show;
 
 pub(crate) use configured::ConfiguredAgents;
 
-use crate::{app::CommandContext, env, out::OutputFormat, report::CommandError};
+use crate::{context::CommandContext, env, out::OutputFormat, report::CommandError};
 use clap::{Args, Subcommand};
 use jackfield_agents::probe::AgentDiagnostic;
 use serde_json::{Value, json};

@@ -5,7 +5,7 @@ use super::{
     list::{path_json, start_command},
 };
 use crate::{
-    app::CommandContext,
+    context::CommandContext,
     env,
     out::{ALERT, BRIGHT, DIM, DONE, NAME, OutputFormat, WARNING, paint, print_json_document},
     report::CommandError,

@@ -4,7 +4,7 @@ mod view;
 
 use super::run::{AgentLaunchArgs, prepare_agent_restart};
 use crate::{
-    app::CommandContext,
+    context::CommandContext,
     env,
     hub::{
         AgentChoice, CommandConnection, SessionRow, find_session, list_sessions, read_notifications,

@@ -212,7 +212,7 @@ impl AttachView {
         if let Err(error) = response.into_result()
             && !self.is_failure_printed
         {
-            CommandError::from(error).print_report(&self.output);
+            self.output.print_error(&CommandError::from(error));
         }
         Ok(if self.is_stdin_closed && self.pending_prompts.is_empty() {
             NextStep::Detach

@@ -3,7 +3,7 @@
 mod stop;
 
 use crate::{
-    app::CommandContext,
+    context::CommandContext,
     env,
     hub::{CommandConnection, storage_warning},
     out::{DIM, OutputFormat, WARNING, paint, print_json_document},

@@ -2,9 +2,9 @@
 
 use super::request_status;
 use crate::{
-    app::CommandContext,
+    context::CommandContext,
     hub::{ConnectionEvent, STOP_SECONDS_MAX, check_agent_mark, send_single_request_within},
-    out::format_count,
+    plain_text::format_count,
     report::CommandError,
 };
 use jackfield_daemon::{BootError, HolderProcess, clean_up};

@@ -4,7 +4,7 @@
 use super::DoctorCheck;
 use crate::{
     hub::{lost_records_warning, storage_warning},
-    out::{format_count, format_event_range},
+    plain_text::{format_count, format_event_range},
 };
 use jackfield_journal::{DamagedEvents, DurabilityLevel, Journal, JournalInspection, OpenError};
 use jackfield_protocol::chain;

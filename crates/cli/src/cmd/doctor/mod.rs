@@ -4,10 +4,11 @@ mod journal;
 
 use super::daemon::request_status;
 use crate::{
-    app::CommandContext,
+    context::CommandContext,
     env,
     hub::load_settings,
-    out::{ALERT, DONE, NAME, OutputFormat, format_count, paint, print_json_document},
+    out::{ALERT, DONE, NAME, OutputFormat, paint, print_json_document},
+    plain_text::format_count,
     report::CommandError,
 };
 use clap::Args;

@@ -2,7 +2,7 @@
 
 use crate::{
     amount::TimeSpan,
-    app::CommandContext,
+    context::CommandContext,
     env,
     fleet::FleetAddressArgs,
     out::{NAME, OutputFormat, paint},

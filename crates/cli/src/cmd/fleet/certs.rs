@@ -1,6 +1,6 @@
 //! `jackfield fleet certs`: creates the certificates of a fleet.
 
-use crate::{app::CommandContext, env, fleet::cell_name, report::CommandError};
+use crate::{context::CommandContext, env, fleet::cell_name, report::CommandError};
 use clap::Args;
 use jackfield_fleet::write_certificates;
 use std::path::PathBuf;

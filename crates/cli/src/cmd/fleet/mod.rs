@@ -6,11 +6,12 @@ mod certs;
 mod status;
 
 use crate::{
-    app::CommandContext,
+    context::CommandContext,
     env,
     fleet::FleetAddressArgs,
     hub::list_sessions,
-    out::{DIM, NAME, OutputFormat, TableCell, TextTable, format_count, print_json_document},
+    out::{DIM, NAME, OutputFormat, TableCell, TextTable, print_json_document},
+    plain_text::format_count,
     report::CommandError,
 };
 use audit::FleetAuditCommand;

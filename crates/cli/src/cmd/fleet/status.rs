@@ -2,8 +2,9 @@
 
 use super::{FleetQueryArgs, ping_hosts};
 use crate::{
-    app::CommandContext,
-    out::{OutputFormat, format_count, print_json_document},
+    context::CommandContext,
+    out::{OutputFormat, print_json_document},
+    plain_text::format_count,
     report::CommandError,
 };
 use jackfield_fleet::{ClusterHealth, HostEntry};

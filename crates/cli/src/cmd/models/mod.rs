@@ -4,7 +4,7 @@ mod probe;
 
 use super::agents::{ConfiguredAgents, diagnostics_json};
 use crate::{
-    app::CommandContext,
+    context::CommandContext,
     env,
     out::{NAME, OutputFormat, TableCell, TextTable, print_json_document},
     report::CommandError,

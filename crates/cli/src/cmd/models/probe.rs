@@ -1,7 +1,7 @@
 //! `jackfield models probe`: checks whether a model server is suitable for the built-in agent.
 
 use crate::{
-    app::CommandContext,
+    context::CommandContext,
     env,
     exit::CliExitCode,
     out::{NAME, OutputFormat, TableCell, TextTable, print_json_document},

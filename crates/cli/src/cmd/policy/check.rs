@@ -1,12 +1,11 @@
 //! `jackfield policy check`: lists the rules of a file, or its errors.
 
 use crate::{
-    app::CommandContext,
+    context::CommandContext,
     env,
     exit::CliExitCode,
-    out::{
-        DIM, NAME, OutputFormat, TableCell, TextTable, format_count, paint, print_json_document,
-    },
+    out::{DIM, NAME, OutputFormat, TableCell, TextTable, paint, print_json_document},
+    plain_text::format_count,
     report::CommandError,
 };
 use clap::Args;

@@ -1,11 +1,12 @@
 //! `jackfield policy explain`: shows which rule decided a request, and how the request ended.
 
 use crate::{
-    app::CommandContext,
     cmd::answer::find_session_and_request,
+    context::CommandContext,
     env,
     hub::{CommandConnection, list_sessions, read_notifications},
-    out::{DIM, OutputFormat, paint, print_json_document, to_one_line},
+    out::{DIM, OutputFormat, paint, print_json_document},
+    plain_text::to_one_line,
     report::CommandError,
 };
 use clap::Args;

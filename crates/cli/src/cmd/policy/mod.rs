@@ -3,7 +3,7 @@
 mod check;
 mod explain;
 
-use crate::{app::CommandContext, report::CommandError};
+use crate::{context::CommandContext, report::CommandError};
 use clap::{Args, Subcommand};
 
 /// Check policy rules and explain their decisions

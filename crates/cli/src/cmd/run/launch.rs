@@ -1,7 +1,7 @@
 //! The agent of a session, its directory, and how long it may take to start.
 
 use crate::{
-    app::CommandContext,
+    context::CommandContext,
     env,
     hub::{
         AgentChoice, CommandConnection, EndpointAddress, ResponseWait, TimeLimit, WaitLimit,

@@ -14,10 +14,11 @@ pub(super) use launch::AgentLaunchArgs;
 pub(super) use target::prepare_agent_restart;
 
 use crate::{
-    app::CommandContext,
+    context::CommandContext,
     env,
     hub::{CommandConnection, InProcessHub, TimeLimit},
-    out::{ConversationFormat, DIM, paint, to_one_line},
+    out::{ConversationFormat, DIM, paint},
+    plain_text::to_one_line,
     report::CommandError,
     requests::{ApprovalLevel, ApprovalRules, UnapprovedAction},
 };

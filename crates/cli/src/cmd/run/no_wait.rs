@@ -2,7 +2,7 @@
 
 use super::{RunCommand, target::TargetSession};
 use crate::{
-    app::CommandContext,
+    context::CommandContext,
     hub::{CommandConnection, ConnectionEvent, SessionRow},
     out::{ConversationFormat, print_json_document},
     report::CommandError,

@@ -2,7 +2,8 @@
 
 use super::driver::{CancelCause, TurnDriver};
 use crate::{
-    out::{DIM, paint, to_one_line},
+    out::{DIM, paint},
+    plain_text::to_one_line,
     report::CommandError,
     requests::{ApprovalDecision, PermissionPrompt, TITLE_CHARS_MAX, UnapprovedAction},
 };

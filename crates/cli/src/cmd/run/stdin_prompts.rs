@@ -7,7 +7,8 @@ use super::{
 use crate::{
     exit::CliExitCode,
     hub::{ConnectionEvent, TimeLimit},
-    out::{ConversationFormat, TranscriptPrinter, format_count},
+    out::{ConversationFormat, TranscriptPrinter},
+    plain_text::format_count,
     report::CommandError,
 };
 use serde_json::{Value, json};
@@ -145,7 +146,7 @@ impl TurnDriver<'_> {
 
     /// Prints an error and continues.
     pub(super) fn report_error(&mut self, error: &CommandError) {
-        let exit_code = error.print_report(&self.output);
+        let exit_code = self.output.print_error(error);
         if let Some(prompts) = &mut self.stdin_prompts {
             prompts.last_error = Some(exit_code);
         }

@@ -1,11 +1,12 @@
 //! `jackfield sessions export`: writes a session to a file.
 
 use crate::{
-    app::CommandContext,
+    context::CommandContext,
     env,
     exit::CliExitCode,
     hub::{CommandConnection, LogRange, SessionRow, find_session, list_sessions, read_log_range},
-    out::{CommandOutput, format_count, format_event_range, rfc3339_now},
+    out::{CommandOutput, rfc3339_now},
+    plain_text::{format_count, format_event_range},
     report::CommandError,
 };
 use clap::{Args, ValueEnum};

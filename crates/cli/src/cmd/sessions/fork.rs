@@ -1,7 +1,7 @@
 //! `jackfield sessions fork`: creates a session from the log of another.
 
 use crate::{
-    app::CommandContext,
+    context::CommandContext,
     env,
     hub::{CommandConnection, ResponseWait, WaitLimit, find_session, list_sessions},
     out::{OutputFormat, print_json_document},

@@ -1,11 +1,11 @@
 //! `jackfield sessions import`: creates a session from a file that `export` wrote.
 
 use crate::{
-    app::CommandContext,
+    context::CommandContext,
     env,
     exit::CliExitCode,
     hub::CommandConnection,
-    out::{format_count, to_one_line},
+    plain_text::{format_count, to_one_line},
     report::CommandError,
 };
 use clap::Args;

@@ -9,7 +9,7 @@ mod show;
 pub(super) use export::{create_private_file, write_error};
 
 use crate::{
-    app::CommandContext,
+    context::CommandContext,
     env,
     hub::{
         CommandConnection, ResponseWait, SessionRow, WaitLimit, find_session, list_sessions,
@@ -17,8 +17,9 @@ use crate::{
     },
     out::{
         ALERT, BRIGHT, DIM, DONE, NAME, OutputFormat, TableCell, TextTable, WARNING, format_age,
-        paint, parse_rfc3339, print_json_document, to_one_line,
+        paint, parse_rfc3339, print_json_document,
     },
+    plain_text::to_one_line,
     report::CommandError,
 };
 use clap::{Args, Subcommand};

@@ -3,10 +3,11 @@
 use super::print_table;
 use crate::{
     amount::TimeSpan,
-    app::CommandContext,
+    context::CommandContext,
     env,
     hub::{CommandConnection, ResponseWait, SessionRow, WaitLimit, list_sessions},
-    out::{ALERT, OutputFormat, format_count, now_ms, paint, print_json_document},
+    out::{ALERT, OutputFormat, now_ms, paint, print_json_document},
+    plain_text::format_count,
     report::CommandError,
 };
 use clap::Args;

@@ -1,10 +1,11 @@
 //! `jackfield sessions show`: shows the details and the usage of one session.
 
 use crate::{
-    app::CommandContext,
+    context::CommandContext,
     env,
     hub::{CommandConnection, SessionRow, find_session, list_sessions, read_log},
-    out::{DIM, OutputFormat, TableCell, TextTable, paint, print_json_document, to_one_line},
+    out::{DIM, OutputFormat, TableCell, TextTable, paint, print_json_document},
+    plain_text::to_one_line,
     report::CommandError,
 };
 use clap::Args;
