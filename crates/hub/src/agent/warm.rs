@@ -99,7 +99,7 @@ impl Agents {
         cx: &HubContext,
         launch: &Launch,
         initialize_params: Option<&str>,
-        seat: &SlotOwner,
+        owner: &SlotOwner,
     ) -> Option<AgentId> {
         let fits = |it: &&mut Agent| {
             it.is_warm()
@@ -116,7 +116,7 @@ impl Agents {
             }
         }
         let (id, agent) = found?;
-        agent.slots.assign(seat.clone());
+        agent.slots.assign(owner.clone());
         agent.last_active_at = cx.now;
         Some(id)
     }

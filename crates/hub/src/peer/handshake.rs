@@ -10,8 +10,8 @@ pub(crate) const PROTOCOL_VERSION: u64 = 1;
 
 /// Whether a client wants notices of the hub, by the parameters of its `initialize`.
 pub fn wants_notices(initialize: &Value) -> bool {
-    let ours = initialize.pointer("/clientCapabilities/_meta/jackfield");
-    ours.is_some_and(|it| it.get("notices") != Some(&Value::Bool(false)))
+    let hub_meta = initialize.pointer("/clientCapabilities/_meta/jackfield");
+    hub_meta.is_some_and(|it| it.get("notices") != Some(&Value::Bool(false)))
 }
 
 impl Clients {
@@ -86,11 +86,11 @@ fn hub_capabilities(agent: Option<&str>, is_operator: bool) -> String {
     for ability in ["list", "resume", "close", "delete", "fork"] {
         sessions.entry(ability).or_insert_with(|| json!({}));
     }
-    let mut ours = json!({ "attach": true });
+    let mut hub_meta = json!({ "attach": true });
     if !is_operator {
-        ours["operator"] = false.into();
+        hub_meta["operator"] = false.into();
     }
-    object(&mut result, "_meta").insert("jackfield".into(), ours);
+    object(&mut result, "_meta").insert("jackfield".into(), hub_meta);
     Value::from(result).to_string()
 }
 

@@ -17,11 +17,11 @@ const BELOW: ConnId = ConnId(2);
 const UNKNOWN: ConnId = ConnId(3);
 const AGENT: AgentId = AgentId(1);
 
-/// A hub with one session, its agent, and three clients that are told apart by their processes.
+/// A hub with one session, its agent, and three clients that are received apart by their processes.
 struct Scene {
     hub: Hub,
     session: SessionId,
-    told: Vec<(ConnId, Value)>,
+    received: Vec<(ConnId, Value)>,
     written: Vec<EventBody>,
     notes: Vec<Note>,
     stop_asked: bool,
@@ -41,7 +41,7 @@ impl Scene {
         let mut scene = Scene {
             hub: Hub::new(config, Time(0), []),
             session: "".into(),
-            told: Vec::new(),
+            received: Vec::new(),
             written: Vec::new(),
             notes: Vec::new(),
             stop_asked: false,
@@ -51,9 +51,9 @@ impl Scene {
         for ((conn, pid), place) in [(USER, 10), (BELOW, 20), (UNKNOWN, 30)].into_iter().zip(places)
         {
             scene.feed(Input::ClientOpened { conn, peer: Some(peer(pid, place)) });
-            let told = scene.ask(conn, "initialize", &json!({ "protocolVersion": 1 }));
-            let said = told["result"]["_meta"]["jackfield"].get("operator");
-            assert_eq!(said, (conn != USER).then_some(&json!(false)), "{told}");
+            let received = scene.ask(conn, "initialize", &json!({ "protocolVersion": 1 }));
+            let said = received["result"]["_meta"]["jackfield"].get("operator");
+            assert_eq!(said, (conn != USER).then_some(&json!(false)), "{received}");
         }
         let opened = scene.ask(USER, "session/new", &json!({ "cwd": "/x", "mcpServers": [] }));
         scene.session = opened["result"]["sessionId"].as_str().unwrap().into();
@@ -69,7 +69,7 @@ impl Scene {
             while let Some(output) = self.hub.poll_output() {
                 match output {
                     Output::ToClient { conn, text } => {
-                        self.told.push((conn, serde_json::from_slice(&text).unwrap()));
+                        self.received.push((conn, serde_json::from_slice(&text).unwrap()));
                     }
                     Output::Append { session, event, .. } => {
                         inputs.push_back(Input::Durable { session, upto: event.seq });
@@ -96,7 +96,7 @@ impl Scene {
         let id = self.next_id;
         self.say(conn, &json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
         let is_it = |it: &&(ConnId, Value)| it.0 == conn && it.1["id"] == id;
-        self.told.iter().find(is_it).map(|it| it.1.clone()).unwrap_or_default()
+        self.received.iter().find(is_it).map(|it| it.1.clone()).unwrap_or_default()
     }
 
     /// The agent asks for a permission in a turn of the user.
@@ -158,8 +158,8 @@ fn answer_of_a_client_below_an_agent_is_refused_and_that_of_the_user_counts() {
     let answer = scene.answer(BELOW);
     assert_eq!(code(&answer), "not_allowed", "{answer}");
     let message = answer["error"]["message"].as_str().unwrap();
-    let told = ["process 20", "/bin/client", "below an agent", "own terminal"];
-    assert!(told.iter().all(|it| message.contains(it)), "{message}");
+    let received = ["process 20", "/bin/client", "below an agent", "own terminal"];
+    assert!(received.iter().all(|it| message.contains(it)), "{message}");
     assert_eq!(scene.refused(), ["_jackfield/answer"]);
     assert!(matches!(&scene.notes[..], [.., Note::OperationRefused { conn: BELOW, .. }]));
     assert_eq!(scene.peer_of_answer(), None);
@@ -175,7 +175,7 @@ fn response_of_a_client_below_an_agent_leaves_the_ask_open() {
     scene.ask(BELOW, "session/resume", &resume);
     scene.open_ask();
     let is_ask = |it: &&(ConnId, Value)| it.1["method"] == "session/request_permission";
-    let asked = scene.told.iter().filter(is_ask).find(|it| it.0 == BELOW).unwrap().1.clone();
+    let asked = scene.received.iter().filter(is_ask).find(|it| it.0 == BELOW).unwrap().1.clone();
     let result = json!({ "outcome": { "outcome": "selected", "optionId": "yes" } });
     scene.say(BELOW, &json!({ "jsonrpc": "2.0", "id": asked["id"], "result": result }));
     assert_eq!(scene.refused(), ["session/request_permission"]);
@@ -190,7 +190,7 @@ fn client_whose_place_is_unknown_is_refused_like_one_below_an_agent() {
     assert_eq!(code(&answer), "not_allowed");
     assert!(answer["error"]["message"].as_str().unwrap().contains("it had ended"), "{answer}");
     assert!(!scene.stop_asked);
-    // Without an agent there is no session that it concerns: the driver is told.
+    // Without an agent there is no session that it concerns: the driver is received.
     assert!(scene.refused().is_empty());
     assert!(matches!(&scene.notes[..], [.., Note::OperationRefused { conn: UNKNOWN, .. }]));
     assert_eq!(scene.ask(USER, "_jackfield/stop", &json!({}))["result"], json!({}));
@@ -236,7 +236,7 @@ fn mcp_servers_of_other_forms_count_as_programs_below_an_agent() {
         let params = format!(r#"{{"cwd":"/x","mcpServers":{servers}}}"#);
         let frame = Frame::request("\"forms\"", "session/new", &params);
         scene.feed(Input::ClientSpoke { conn: BELOW, frame });
-        let answer = scene.told.iter().find(|(conn, it)| *conn == BELOW && it["id"] == "forms");
+        let answer = scene.received.iter().find(|(conn, it)| *conn == BELOW && it["id"] == "forms");
         assert_eq!(code(&answer.unwrap().1), "not_allowed", "{servers}");
         assert_eq!(scene.refused(), ["session/new"], "{servers}");
     }

@@ -62,8 +62,8 @@ pub(super) fn title_with_facts(facts: &Value, title: Option<&str>) -> Option<Str
     if title.is_empty() {
         return Some(done);
     }
-    let words = cut_at(&visible::line(title), TITLE_BYTES_MAX);
-    Some(format!("{done} (title by the agent: {words})"))
+    let title = cut_at(&visible::line(title), TITLE_BYTES_MAX);
+    Some(format!("{done} (title by the agent: {title})"))
 }
 
 /// A path as it is written from the working directory.

@@ -87,12 +87,14 @@ impl Session {
     /// The client that serves a request for one client: the one whose prompt runs, else any that can.
     fn find_server(&self, clients: &Clients, frame: &Frame) -> Option<ConnId> {
         let method = frame.known_method();
-        let can = |conn: &ConnId| {
+        let can_serve_it = |conn: &ConnId| {
             let is_observer = self.subscribers.get(conn).is_none_or(|it| it.observer);
             let connection = clients.connections.get(conn);
             !is_observer && connection.is_some_and(|it| !it.finished && can_serve(it, method))
         };
-        self.driver().filter(can).or_else(|| self.subscribers.keys().copied().find(can))
+        self.driver()
+            .filter(can_serve_it)
+            .or_else(|| self.subscribers.keys().copied().find(can_serve_it))
     }
 
     pub(super) fn open_user_request(

@@ -24,6 +24,7 @@ mod release;
 mod reseed;
 mod restore;
 mod restore_method;
+mod restore_state;
 mod restore_trial;
 mod rules;
 mod sentence;
@@ -56,7 +57,7 @@ use jackfield_events::{AgentSessionId, SessionSummary};
 use jackfield_protocol::{Frame, redact};
 use queue::Prompt;
 use release::SessionRelease;
-use restore::SessionRestore;
+use restore_state::SessionRestore;
 use restore_trial::RestoreHistory;
 use served::ServedRequest;
 use std::{

@@ -1,7 +1,7 @@
 //! A session that its agent has lost: its events are read from the journal, and the next prompt carries a digest of
 //! them. The log has only the prompt of the user.
 
-use super::{Session, digest::ConversationDigest, restore::Step};
+use super::{Session, digest::ConversationDigest, restore_state::Step};
 use crate::{
     AgentId, Output, Seq, Time, agent::PendingRequest, context::HubContext, limits, log::Effect,
     parts::HubParts, timer::HubTimer,

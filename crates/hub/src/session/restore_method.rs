@@ -116,11 +116,11 @@ mod tests {
             tell(&mut hub, Input::ClientSpoke { conn, frame });
         }
         let agent = *hub.parts.agents.processes.keys().next().expect("one was started");
-        let can = r#"{"loadSession":true,"sessionCapabilities":{"resume":{},"fork":{}}}"#;
-        let hello = format!(r#"{{"id":1,"result":{{"agentCapabilities":{can}}}}}"#);
+        let capabilities = r#"{"loadSession":true,"sessionCapabilities":{"resume":{},"fork":{}}}"#;
+        let hello = format!(r#"{{"id":1,"result":{{"agentCapabilities":{capabilities}}}}}"#);
         let frame = Frame::parse_str(&hello).expect("well-formed");
-        let told = tell(&mut hub, Input::AgentSpoke { agent, frame });
-        let asked = told.iter().find_map(|it| match it {
+        let outputs = tell(&mut hub, Input::AgentSpoke { agent, frame });
+        let asked = outputs.iter().find_map(|it| match it {
             Output::ToAgent { text, .. } => Some(String::from_utf8_lossy(text).into_owned()),
             _ => None,
         });

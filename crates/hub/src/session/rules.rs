@@ -144,15 +144,15 @@ impl Session {
     /// A tool call has ended. If a rule requires asking or denies it and nobody was asked, that is logged once per turn.
     pub(crate) fn note_tool_call(&mut self, cx: &mut HubContext, frame: &Frame) {
         let now = cx.now;
-        let Some(told) = self.calls.on_update(frame, now) else { return };
-        let done = told.text("status") == Some("completed");
-        let changes = told.text("kind").is_none_or(|it| CHANGES.contains(&it));
-        let Some(name) = told.text("toolCallId").filter(|_| done && changes) else { return };
+        let Some(call) = self.calls.on_update(frame, now) else { return };
+        let done = call.text("status") == Some("completed");
+        let changes = call.text("kind").is_none_or(|it| CHANGES.contains(&it));
+        let Some(name) = call.text("toolCallId").filter(|_| done && changes) else { return };
         let secret = |it: &Turn| !it.unasked && !it.asked.contains(name);
         if !self.turn.as_ref().is_some_and(secret) {
             return;
         }
-        let params = json!({ "toolCall": told.as_json() });
+        let params = json!({ "toolCall": call.as_json() });
         let decision = cx
             .config
             .policies

@@ -67,9 +67,9 @@ fn describe_call(call: &Call, now: Time) -> String {
 fn command(call: &Call) -> Option<String> {
     match call.known.get("rawInput")?.get("command")? {
         Value::String(line) => Some(line.clone()),
-        Value::Array(words) => {
-            let words = words.iter().map(Value::as_str).collect::<Option<Vec<_>>>()?;
-            Some(words.join(" "))
+        Value::Array(argv) => {
+            let argv = argv.iter().map(Value::as_str).collect::<Option<Vec<_>>>()?;
+            Some(argv.join(" "))
         }
         _ => None,
     }
@@ -136,9 +136,9 @@ mod tests {
 
     #[test]
     fn other_tools_have_a_title_and_the_oldest_is_named() {
-        let told = tool(&[r#""title":"Read `a`\nb""#, r#""title":"Second""#]);
+        let text = tool(&[r#""title":"Read `a`\nb""#, r#""title":"Second""#]);
         let shown = "tool `Read  a  b` running 9 min 12 s and 1 more";
-        assert_eq!(told, format!("no output for 9 min; {shown}; process alive"));
+        assert_eq!(text, format!("no output for 9 min; {shown}; process alive"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Restores mode, model and options of a session in its new process. The process gets no prompt before it has answered
 //! them.
 
-use super::{Session, restore::Step};
+use super::{Session, restore_state::Step};
 use crate::{
     AgentId, Time,
     agent::{PendingRequest, error_of},
