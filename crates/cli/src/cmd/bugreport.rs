@@ -115,10 +115,10 @@ fn describe_versions(conn: &CommandConnection, paths: &Paths, row: &SessionRow) 
     let mut known = probes["agents"][&row.agent]["knowledge"].clone();
     redact::json(&mut known);
     format!(
-        "# bug report, {}\n\njackfield {}, daemon pid {:?}\nos        {}\nagent     {}, {}\nprobed    {known}\n",
+        "# bug report, {}\n\njackfield {}, daemon pid {}\nos        {}\nagent     {}, {}\nprobed    {known}\n",
         rfc3339_now(),
         env!("CARGO_PKG_VERSION"),
-        conn.peer_pid(),
+        conn.peer_pid().map_or_else(|| "none".to_owned(), |it| it.to_string()),
         os.trim(),
         row.agent,
         row.argv.join(" "),

@@ -172,6 +172,8 @@ fn bug_report_lists_its_contents_and_can_omit_messages() {
     insta::assert_snapshot!("bugreport", outcome.to_snapshot());
     let file = home.path().join("project/jackfield-s-7f3abcdefghi.txt");
     let with = fs::read_to_string(&file).unwrap();
+    let pid = with.lines().find_map(|it| it.split_once("daemon pid ")).unwrap().1;
+    assert!(pid.parse::<u32>().is_ok(), "{pid}");
     assert!(with.contains("it is ghp_***") && with.contains("and no more"), "{with}");
     assert!(with.contains("PLAIN") && !with.contains("not-for-others"), "{with}");
     assert!(!with.contains("0123456789"), "{with}");
