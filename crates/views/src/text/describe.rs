@@ -24,6 +24,18 @@ pub(crate) fn block_text(content: &Value) -> String {
     }
 }
 
+/// Describes a turn that failed or was interrupted. The hub's own message about an interrupted turn starts with the
+/// name of the outcome, which is not repeated.
+pub(crate) fn describe_failed_turn(
+    turn: u64,
+    outcome: &TurnOutcome<Value>,
+    message: &str,
+) -> String {
+    let name = outcome.name();
+    let cause = message.strip_prefix(name).and_then(|it| it.strip_prefix(": ")).unwrap_or(message);
+    format!("turn {turn} {name}: {cause}")
+}
+
 /// Describes an event in a sentence; `None` for events that are rendered differently or not at all.
 pub(crate) fn describe_event(body: &EventBody<Value>) -> Option<String> {
     let description = match body {
@@ -48,7 +60,7 @@ pub(crate) fn describe_event(body: &EventBody<Value>) -> Option<String> {
                 reason => format!("turn {turn} ended: {reason}"),
             },
             TurnOutcome::Failed(error) | TurnOutcome::Interrupted(error) => {
-                format!("turn {turn} {}: {}", outcome.name(), str_member(error, "message"))
+                describe_failed_turn(*turn, outcome, str_member(error, "message"))
             }
         },
         EventBody::Refused(it) => {

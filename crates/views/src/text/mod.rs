@@ -331,6 +331,9 @@ mod tests {
         assert_eq!(cancelled, remark("turn 2 ended: cancelled"));
         let failed = end("failed", json!({ "message": "no key" }));
         assert_eq!(failed, remark("turn 2 failed: no key"));
+        let error = json!({ "message": "interrupted: the session was closed" });
+        let interrupted = end("interrupted", error);
+        assert_eq!(interrupted, remark("turn 2 interrupted: the session was closed"));
     }
 
     proptest! {

@@ -21,7 +21,8 @@ mod strategy;
 use crate::{
     SessionUsage,
     text::describe::{
-        OptionNames, block_text, describe_client, describe_event, last_stderr_lines, str_member,
+        OptionNames, block_text, describe_client, describe_event, describe_failed_turn,
+        last_stderr_lines, str_member,
     },
     timeline::TurnSummary,
     usage::{TABLE_HEADINGS, format_seconds},
@@ -148,7 +149,7 @@ impl MarkdownTranscript {
         let mut out = self.take_section();
         let TurnEnded { turn, outcome } = ended;
         let end = match (TurnSummary::from_outcome(outcome).failure, describe_event(body)) {
-            (Some(failure), _) => format!("turn {turn} {}: {}", outcome.name(), failure.message),
+            (Some(failure), _) => describe_failed_turn(*turn, outcome, &failure.message),
             (None, Some(description)) => description,
             (None, None) => format!("turn {turn} ended: end_turn"),
         };
@@ -304,6 +305,16 @@ mod tests {
         let mut late = chunk("agent_message_chunk", "By the way");
         late["late"] = json!(true);
         assert_eq!(markdown(&[late]), "\n*Received after the end of the turn:*\n\nBy the way\n");
+    }
+
+    #[test]
+    fn interruption_is_named_once() {
+        let error = json!({ "message": "interrupted: the daemon ended during the turn" });
+        let ended = json!({ "is": "ended", "turn": 2, "how": "interrupted", "answer": error });
+        assert_eq!(
+            markdown(&[ended]),
+            "\n*Turn 2 interrupted: the daemon ended during the turn*\n"
+        );
     }
 
     #[test]
