@@ -1,7 +1,7 @@
 //! Views of a session's log, derived from its events as JSON. No I/O, no clock.
 //!
 //! [`export_file`] is the file format of an exported session and [`export`] writes it; [`redactor`]
-//! removes secrets from a log; [`usage`] sums up tokens and cost per turn; [`options`] reads the settings
+//! removes secrets from a log; [`usage`] sums up tokens, cost and time per turn; [`options`] reads the settings
 //! that a session offers. [`agent_event`] turns a session into the events of a chat window, [`envelope`]
 //! into messages that a client stores; both read the same `timeline`. [`text`] renders a session line by
 //! line while it runs, [`transcript`] renders all of it as Markdown.
@@ -20,6 +20,7 @@ mod test_events;
 pub mod text;
 mod timeline;
 pub mod transcript;
+mod turn_activity;
 pub mod usage;
 
 pub use agent_event::{AgentEvent, AgentEventView};

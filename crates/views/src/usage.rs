@@ -2,6 +2,7 @@
 //! result of a prompt (`usage`, or one of several members of `_meta`), in `usage_update`, in both, or not
 //! at all. Usage that is not reported is unknown, not zero.
 
+use crate::turn_activity::{is_recorded_later, is_turn_activity};
 use jackfield_events::{AgentMessage, EventBody, ReceivedEvent, Time, TurnEnded, TurnStarted};
 use serde::Serialize;
 use serde_json::Value;
@@ -57,10 +58,14 @@ pub struct SessionUsage {
     /// The cost of the whole session at the agent's last report.
     pub cost: Option<UsageCost>,
     pub context: Option<ContextUsage>,
+    /// The time of the last event that was written while the turn ran.
+    #[serde(skip)]
+    active_at: Option<Time>,
 }
 
 impl SessionUsage {
     pub fn fold_event(&mut self, event: &ReceivedEvent) {
+        self.mark_activity(event);
         match &event.body {
             EventBody::Prompted(TurnStarted { turn, .. }) => {
                 let began_at = Some(event.at.0);
@@ -71,6 +76,13 @@ impl SessionUsage {
             }
             EventBody::Ended(ended) => self.on_turn_ended(ended, event.at),
             _ => {}
+        }
+    }
+
+    /// Records the time of an event, for a turn whose end is recorded later.
+    pub(crate) fn mark_activity(&mut self, event: &ReceivedEvent) {
+        if is_turn_activity(&event.body) {
+            self.active_at = Some(event.at);
         }
     }
 
@@ -105,6 +117,7 @@ impl SessionUsage {
     }
 
     fn on_turn_ended(&mut self, ended: &TurnEnded<Value>, at: Time) {
+        let at = self.active_at.filter(|_| is_recorded_later(&ended.outcome)).unwrap_or(at);
         let Some(turn) = self.turns.iter_mut().rfind(|it| it.turn == ended.turn) else { return };
         let answer = ended.outcome.json();
         turn.ended = Some(answer["stopReason"].as_str().unwrap_or(ended.outcome.name()).to_owned());

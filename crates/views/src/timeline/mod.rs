@@ -82,6 +82,7 @@ impl SessionTimeline {
             self.start_session();
         }
         self.seq = Some(seq);
+        self.usage.mark_activity(event);
         self.fold_body(event, &mut out);
         out
     }
