@@ -145,11 +145,13 @@ impl LogCommand {
         messages: Vec<Value>,
     ) -> Result<(), CommandError> {
         for message in messages {
-            let kind = &message["params"]["update"]["sessionUpdate"];
-            if self.format == OutputFormat::Quiet && kind != "agent_message_chunk" {
-                transcript.finish()?;
-            } else {
-                transcript.print_message(&message)?;
+            let kind = message["params"]["update"]["sessionUpdate"].as_str().unwrap_or_default();
+            match kind {
+                _ if self.format != OutputFormat::Quiet => transcript.print_message(&message)?,
+                "agent_message_chunk" => transcript.print_message(&message)?,
+                // Agents send these in the middle of a message.
+                "usage_update" | "session_info_update" | "available_commands_update" => {}
+                _ => transcript.finish()?,
             }
         }
         Ok(())

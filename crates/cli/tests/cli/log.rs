@@ -75,6 +75,31 @@ fn log_prints_the_conversation_as_text() {
 }
 
 #[test]
+fn log_starts_each_message_on_its_own_line_and_breaks_no_message() {
+    let home = TestHome::new();
+    let message = |seq: u64, id: &str, text: &str| {
+        let content = json!({ "type": "text", "text": text });
+        let kind = "agent_message_chunk";
+        let update = json!({ "sessionUpdate": kind, "messageId": id, "content": content });
+        session_update(seq, &update)
+    };
+    let usage = json!({ "sessionUpdate": "usage_update", "used": 1, "size": 2 });
+    let head = response(&json!({ "sessionId": "s-7f3abcdefghi", "head": 4 }));
+    let lines = [
+        message(1, "m1", "The first "),
+        session_update(2, &usage),
+        message(3, "m1", "message."),
+        message(4, "m2", "The second."),
+        head,
+    ];
+    FakeHub::new().on("_jackfield/attach", &lines).start(&home);
+    for format in ["text", "quiet"] {
+        let outcome = home.run(&["log", "7f3", "--format", format]);
+        assert_eq!(outcome.stdout, "The first message.\nThe second.\n", "{format}");
+    }
+}
+
+#[test]
 fn acp_view_prints_the_hubs_messages_unchanged() {
     let home = TestHome::new();
     let received = FakeHub::new().on("_jackfield/attach", &with_head()).start(&home);

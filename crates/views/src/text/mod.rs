@@ -40,6 +40,10 @@ pub struct TextRenderer {
     options: OptionNames,
     /// The agent's text since its last tool call.
     final_text: String,
+    /// The id of the agent's last message; empty if the agent sends none.
+    message_id: String,
+    /// The agent has sent a thought since its last text.
+    had_thought: bool,
     /// The next text of the agent replaces `final_text`.
     has_text_ended: bool,
     in_user_message: bool,
@@ -81,7 +85,10 @@ impl TextRenderer {
         }
         let detail = |label, text: &str| TextPiece::Detail { label, text: text.to_owned() };
         match kind {
-            "agent_message_chunk" => self.push_text(block_text(&update["content"]), &mut out),
+            "agent_message_chunk" => {
+                let message_id = str_member(update, "messageId");
+                self.push_text(message_id, block_text(&update["content"]), &mut out);
+            }
             "user_message_chunk" => self.push_user_text(&block_text(&update["content"]), &mut out),
             "agent_thought_chunk" => self.push_thought(&block_text(&update["content"]), &mut out),
             "tool_call" | "tool_call_update" => out.extend(self.render_tool_call(kind, update)),
@@ -159,10 +166,18 @@ impl TextRenderer {
         out
     }
 
-    fn push_text(&mut self, text: String, out: &mut Vec<TextPiece>) {
+    fn push_text(&mut self, message_id: &str, text: String, out: &mut Vec<TextPiece>) {
+        let starts_message = self.had_thought || self.message_id != message_id;
+        self.had_thought = false;
+        message_id.clone_into(&mut self.message_id);
         if self.has_text_ended {
             self.has_text_ended = false;
             self.final_text.clear();
+            out.push(TextPiece::EndLine);
+        } else if starts_message {
+            if !self.final_text.is_empty() && !self.final_text.ends_with('\n') {
+                self.final_text.push('\n');
+            }
             out.push(TextPiece::EndLine);
         }
         self.final_text.push_str(&text);
@@ -178,6 +193,7 @@ impl TextRenderer {
     }
 
     fn push_thought(&mut self, text: &str, out: &mut Vec<TextPiece>) {
+        self.had_thought = true;
         self.thought.push_str(text);
         while let Some(end) = self.thought.find('\n') {
             let line: String = self.thought.drain(..=end).collect();
@@ -287,6 +303,29 @@ mod tests {
         renderer.render_event(&build_event(&json!({ "is": "prompted" })));
         renderer.render_update(&answer("Again."));
         assert_eq!(renderer.final_text(), "Again.");
+    }
+
+    #[test]
+    fn each_message_of_a_turn_starts_on_its_own_line() {
+        let message = |id: &str, text: &str| {
+            let mut update = chunk("agent_message_chunk", text);
+            update["messageId"] = json!(id);
+            update
+        };
+        let usage = json!({ "sessionUpdate": "usage_update", "used": 1 });
+        let mut renderer = TextRenderer::default();
+        let updates = [message("1", "One"), usage, message("1", " word."), message("2", "Two.")];
+        let updates = [&updates[..], &[chunk("agent_thought_chunk", "Hm"), message("2", "Three.")]];
+        let mut printed = String::new();
+        for piece in updates.concat().iter().flat_map(|it| renderer.render_update(it)) {
+            match piece {
+                TextPiece::AgentText(text) => printed.push_str(&text),
+                TextPiece::EndLine if !printed.is_empty() => printed.push('\n'),
+                _ => {}
+            }
+        }
+        assert_eq!(printed, "One word.\nTwo.\nThree.");
+        assert_eq!(renderer.final_text(), printed);
     }
 
     #[test]
