@@ -122,7 +122,7 @@ fn ctrl_c_cancels_a_running_turn_before_it_exits() {
 }
 
 #[test]
-fn refused_prompt_is_reported_and_attach_continues() {
+fn refused_prompt_is_reported_with_its_exit_code() {
     let home = TestHome::new();
     let hub_data = json!({ "code": "overloaded", "what": "x" });
     FakeHub::new()
@@ -131,7 +131,34 @@ fn refused_prompt_is_reported_and_attach_continues() {
         .start(&home);
     let outcome = home.run_with_input(&["attach", "7f3"], "Go on\n");
     insta::assert_snapshot!("attach_refused", outcome.to_snapshot());
-    assert_eq!(outcome.code, 0);
+    assert_eq!(outcome.code, 1);
+}
+
+#[test]
+fn exit_code_of_a_piped_prompt_is_that_of_its_failure() {
+    let hub_data = json!({ "code": "agent_gone", "agent": "goose", "status": "exit status 1" });
+    let error = hub_error(-31000, "agent `goose` ended: exit status 1", &hub_data);
+    let failed = json!({ "turn": 4, "how": "interrupted", "answer": { "message": "it ended" } });
+    let cases = [
+        ("failed", vec![turn(19, "ended", failed), error.clone()], 1),
+        ("refused", vec![prompt_response("refusal")], 1),
+        ("canceled", vec![prompt_response("cancelled")], 0),
+    ];
+    for (name, answer, code) in cases {
+        for format in ["text", "quiet"] {
+            let home = TestHome::new();
+            FakeHub::new()
+                .with_sessions(&[session_row("s-new4lnliedxj", "goose", "idle", "")])
+                .on("session/prompt", &answer)
+                .start(&home);
+            let args = ["attach", "--new", "-a", "goose", "--format", format];
+            let outcome = home.run_with_input(&args, "hello\n");
+            assert_eq!(outcome.code, code, "{name} {format}: {}", outcome.stderr);
+        }
+    }
+    let home = TestHome::new();
+    FakeHub::new().on("session/new", &[error]).start(&home);
+    assert_eq!(home.run_with_input(&["attach", "--new", "-a", "goose"], "hello\n").code, 1);
 }
 
 #[test]

@@ -23,7 +23,8 @@ use view::AttachView;
 ///
 /// Lines you type are prompts. `/steer TEXT` cancels the running turn and runs TEXT instead, `/cancel`
 /// cancels it and withdraws queued prompts, `/detach` (or `/quit`, or Ctrl-D) exits; the session
-/// continues without you. With `--new`, or with a command after `--`, a session is opened first.
+/// continues without you. With `--new`, or with a command after `--`, a session is opened first. If
+/// stdin is not a terminal, the exit code is that of the last prompt that failed.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield attach

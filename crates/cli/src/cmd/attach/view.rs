@@ -2,6 +2,7 @@
 
 use super::super::log::print_frame;
 use crate::{
+    exit::CliExitCode,
     hub::{CommandConnection, ConnectionEvent, SessionRow},
     out::{
         CommandOutput, ConversationFormat, DIM, NoteDestination, TranscriptPrinter, ViewPrinter,
@@ -35,6 +36,8 @@ pub(super) struct AttachView {
     turn: AttachedTurn,
     /// Whether the failure of the last turn was printed.
     is_failure_printed: bool,
+    /// The exit code of this client's last prompt that failed.
+    last_error: Option<CliExitCode>,
     /// Stdin is closed: exit when all prompts are answered.
     is_stdin_closed: bool,
     /// Whether all earlier events were printed.
@@ -89,6 +92,7 @@ impl AttachView {
             open_requests: VecDeque::new(),
             turn: if is_working { AttachedTurn::Running } else { AttachedTurn::None },
             is_failure_printed: false,
+            last_error: None,
             is_stdin_closed: false,
             is_live: false,
         }
@@ -122,8 +126,19 @@ impl AttachView {
                 }
             };
             if next == NextStep::Detach {
-                return self.transcript.finish();
+                self.transcript.finish()?;
+                return self.outcome();
             }
+        }
+    }
+
+    /// On a terminal the user has seen the failures of prompts; a script gets the exit code of the last one.
+    fn outcome(&self) -> Result<(), CommandError> {
+        match self.last_error {
+            Some(exit_code) if !io::stdin().is_terminal() => {
+                Err(CommandError::AlreadyReported(exit_code))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -178,7 +193,8 @@ impl AttachView {
             }
             EventBody::Ended(ended) => {
                 self.turn = AttachedTurn::None;
-                self.is_failure_printed = !matches!(ended.outcome, TurnOutcome::Stopped(_));
+                self.is_failure_printed = self.format == ConversationFormat::Text
+                    && !matches!(ended.outcome, TurnOutcome::Stopped(_));
                 if self.format == ConversationFormat::Quiet && self.is_live {
                     self.output.print_text(self.transcript.final_message())?;
                     self.output.end_line()?;
@@ -209,10 +225,15 @@ impl AttachView {
             return Ok(NextStep::Continue);
         }
         self.transcript.finish()?;
-        if let Err(error) = response.into_result()
-            && !self.is_failure_printed
-        {
-            self.output.print_error(&CommandError::from(error));
+        if let Err(error) = check_prompt_result(response) {
+            self.last_error = Some(error.exit_code());
+            let is_printed = match error {
+                CommandError::TurnStopped { .. } => self.format == ConversationFormat::Text,
+                _ => self.is_failure_printed,
+            };
+            if !is_printed {
+                self.output.print_error(&error);
+            }
         }
         Ok(if self.is_stdin_closed && self.pending_prompts.is_empty() {
             NextStep::Detach
@@ -300,6 +321,14 @@ impl AttachView {
         if let (true, Some(request)) = (self.is_live, self.open_requests.front()) {
             self.conn.show_question(&request.format_question(&self.row.agent));
         }
+    }
+}
+
+/// A canceled turn is not an error: a typed line or another client has canceled it.
+fn check_prompt_result(response: HubResponse) -> Result<(), CommandError> {
+    match response.into_result()?["stopReason"].as_str().unwrap_or_default() {
+        "end_turn" | "cancelled" => Ok(()),
+        reason => Err(CommandError::TurnStopped { reason: reason.to_owned() }),
     }
 }
 
