@@ -45,6 +45,7 @@ fn hub() -> FakeHub {
         .on("session/set_config_option", &[response(&json!({ "configOptions": set }))])
         .on("session/set_mode", &[response(&json!({}))])
         .on("session/prompt", &[prompt_response("end_turn")])
+        .on("session/close", &[response(&json!({ "_meta": { "jackfield": { "closed": true } } }))])
 }
 
 fn run(settings: &[&'static str]) -> Vec<&'static str> {
@@ -92,6 +93,23 @@ fn unavailable_setting_is_exit_code_2_and_no_prompt_is_sent() {
     insta::assert_snapshot!("setting_model_id", home.run(&run(&["--model=-x"])).to_snapshot());
     assert!(received.with_method("session/prompt").is_empty());
     assert_eq!(received.with_method("session/close").len(), 3);
+    let removed = received.with_method("session/delete");
+    assert_eq!(removed.len(), 3, "a session that was opened for the prompt is removed");
+    assert_eq!(removed[0]["params"]["sessionId"], "s-new4lnliedxj");
+}
+
+#[test]
+fn unavailable_setting_removes_no_session_that_existed_or_is_used() {
+    let home = TestHome::new();
+    let received = hub().start(&home);
+    assert_eq!(home.run(&["run", "-s", "7f3", "--mode", "yolo", "go on"]).code, 2);
+    assert!(received.with_method("session/delete").is_empty());
+    let home = TestHome::new();
+    let used = response(&json!({ "_meta": { "jackfield": { "closed": false } } }));
+    let received = hub().on("session/close", &[used]).start(&home);
+    assert_eq!(home.run(&run(&["--mode", "yolo"])).code, 2);
+    assert_eq!(received.with_method("session/close").len(), 1);
+    assert!(received.with_method("session/delete").is_empty());
 }
 
 #[test]

@@ -129,15 +129,16 @@ impl RunCommand {
             Some(named) => self.continue_session(&mut conn, named, &launch)?,
             None => self.open_session(&mut conn, &launch)?,
         };
+        let details = self.describe_session(&target, context);
+        if let Err(error) = self.apply_settings(&mut conn, &mut target, &launch) {
+            target.abandon(&mut conn);
+            return Err(error);
+        }
         if self.format == ConversationFormat::Text && !self.no_wait {
             context.output.print_note(&paint(DIM, format!("session {}", target.session)));
         }
-        self.print_session_details(&target, context);
-        if let Err(error) = self.apply_settings(&mut conn, &mut target, &launch) {
-            if target.close_after_use {
-                target.close(&mut conn);
-            }
-            return Err(error);
+        for it in details {
+            context.output.print_note(&paint(DIM, it));
         }
         let first_prompt = prompt.map(|it| self.prompt_params(&target, &it, images));
         if self.no_wait {
@@ -160,19 +161,19 @@ impl RunCommand {
         completion.outcome
     }
 
-    /// Prints the agent and its settings with `--verbose`.
-    fn print_session_details(&self, target: &TargetSession, context: &CommandContext) {
+    /// The lines about the agent and what it offers, with `--verbose`.
+    fn describe_session(&self, target: &TargetSession, context: &CommandContext) -> Vec<String> {
         if self.format != ConversationFormat::Text || self.no_wait || !context.output.is_verbose() {
-            return;
+            return Vec::new();
         }
         let info = &target.initialize_result["agentInfo"];
         let text = |name: &str| info[name].as_str().unwrap_or_default();
         let agent = format!("{} {}", text("name"), text("version"));
         let agent = [("agent".to_owned(), agent)].into_iter().filter(|it| it.1 != " ");
-        for (name, text) in agent.chain(describe_options(&target.setup)) {
-            let line = to_one_line(&format!("{name:<5} {text}"), LINE_CHARS_MAX);
-            context.output.print_note(&paint(DIM, line));
-        }
+        agent
+            .chain(describe_options(&target.setup))
+            .map(|(name, text)| to_one_line(&format!("{name:<5} {text}"), LINE_CHARS_MAX))
+            .collect()
     }
 
     /// Rejects flags that cannot be combined.

@@ -16,6 +16,8 @@ pub(super) struct TargetSession {
     pub(super) session: String,
     pub(super) agent: String,
     pub(super) cwd: PathBuf,
+    /// This command opened the session.
+    pub(super) is_new: bool,
     /// This command started the session's agent, and closes the session afterwards if no other client uses it.
     pub(super) close_after_use: bool,
     /// The agent's response to `initialize`; null if the hub answered it.
@@ -28,11 +30,31 @@ impl TargetSession {
     /// Closes the session unless another client uses it; the journal keeps its events. The hub checks that, because
     /// clients can attach between a check of this command and its request.
     pub(super) fn close(&self, conn: &mut CommandConnection) {
+        // The outcome of the turn is more important; `ps` shows a session that stays open.
+        let _closed = self.request_close(conn);
+    }
+
+    /// Undoes the start of this command: closes the session, and removes it if this command opened it.
+    pub(super) fn abandon(&self, conn: &mut CommandConnection) {
+        if !self.close_after_use {
+            return;
+        }
+        let is_closed = self
+            .request_close(conn)
+            .is_ok_and(|result| result["_meta"]["jackfield"]["closed"] == true);
+        if self.is_new && is_closed {
+            let params = json!({ "sessionId": self.session });
+            // The error that ends the command is more important; `sessions list` shows a session that stays.
+            let _removed =
+                conn.call_hub(Method::SessionDelete, &params, "the session to be removed");
+        }
+    }
+
+    fn request_close(&self, conn: &mut CommandConnection) -> Result<Value, CommandError> {
         conn.stop_printing_frames();
         let meta = json!({ "jackfield": { "ifUnused": true } });
         let params = json!({ "sessionId": self.session, "_meta": meta });
-        // The outcome of the turn is more important; `ps` shows a session that stays open.
-        let _closed = conn.call_hub(Method::SessionClose, &params, "the session to close");
+        conn.call_hub(Method::SessionClose, &params, "the session to close")
     }
 }
 
@@ -54,6 +76,7 @@ impl RunCommand {
             session,
             agent,
             cwd: launch.cwd.clone(),
+            is_new: true,
             close_after_use: true,
             initialize_result,
             setup,
@@ -82,6 +105,7 @@ impl RunCommand {
             session,
             agent,
             cwd: cwd.into(),
+            is_new: false,
             close_after_use,
             initialize_result,
             setup,
