@@ -29,12 +29,19 @@ impl CancelCommand {
         conn.send_notification(Method::SessionCancel, &json!({ "sessionId": id }))?;
         // A notification has no response: the response to a later request shows that it has arrived.
         list_sessions(&mut conn)?;
-        match row.state.as_str() {
-            "working" | "asks" | "starting" => {
-                context.output.print_note(&format!("canceling the turn of {id}"));
-            }
-            _ => context.output.print_note(&format!("{id} has no running turn")),
-        }
+        context.output.print_note(&describe_cancel(id, &row.state));
         Ok(())
+    }
+}
+
+/// What a cancel does to a session in this state.
+fn describe_cancel(id: &str, state: &str) -> String {
+    match state {
+        "working" | "asks" | "quiet" | "starting" | "waiting" => {
+            format!("canceling the turn of {id}")
+        }
+        // The journal cannot be written, with or without a turn.
+        "stalled" => format!("canceling the turn of {id}, if one runs"),
+        _ => format!("{id} has no running turn"),
     }
 }

@@ -141,6 +141,18 @@ fn cancel_reports_whether_a_turn_was_running() {
     let canceled = &received.with_method("session/cancel")[0];
     assert_eq!(canceled["params"]["sessionId"], "s-7f3abcdefghi");
     assert_eq!(canceled.get("id"), None, "cancel is a notification");
+    for (state, expected) in [
+        ("quiet", "canceling the turn of s-1abcdefghij"),
+        ("waiting", "canceling the turn of s-1abcdefghij"),
+        ("stalled", "canceling the turn of s-1abcdefghij, if one runs"),
+        ("idle", "s-1abcdefghij has no running turn"),
+    ] {
+        let home = TestHome::new();
+        let row = session_row("s-1abcdefghij", "goose", state, "");
+        FakeHub::new().with_sessions(&[row]).start(&home);
+        let outcome = home.run(&["cancel", "1abc"]);
+        assert_eq!((outcome.stderr.trim(), outcome.code), (expected, 0), "{state}");
+    }
 }
 
 #[test]
