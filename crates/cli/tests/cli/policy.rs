@@ -79,4 +79,10 @@ fn missing_policy_file_is_reported_with_a_hint() {
         "policy_check_missing",
         TestHome::new().run(&["policy", "check", "x"]).to_snapshot()
     );
+    let outcome = TestHome::new().run(&["policy", "check"]);
+    assert_eq!(outcome.code, 2);
+    let (error, hint) = outcome.stderr.split_once("\nhint: ").unwrap();
+    assert!(error.starts_with("error: no file given, and you have no policy file: `"), "{error}");
+    assert!(error.ends_with("/config/jackfield/policy.toml` does not exist"), "{error}");
+    assert!(hint.contains("`jackfield policy check FILE`"), "{hint}");
 }

@@ -13,7 +13,7 @@ use jackfield_daemon::policy_store::PROJECT_FILE;
 use jackfield_policy::{Policy, PolicyError, parse_policy, parse_project_policy};
 use serde_json::{Value, json};
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
 };
 
@@ -40,12 +40,8 @@ impl CheckPolicyCommand {
             Some(file) => file.clone(),
             None => context.daemon.paths().policy_file(),
         };
-        let text = fs::read_to_string(&file).map_err(|source| CommandError::Local {
-            what: format!("cannot read `{}`", file.display()),
-            source: Box::new(source),
-            exit: CliExitCode::Usage,
-            hint: "pass the path of a policy.toml or a .jackfield.toml".to_owned(),
-        })?;
+        let text =
+            fs::read_to_string(&file).map_err(|source| self.unreadable_error(&file, source))?;
         let is_project = file.file_name().is_some_and(|it| it == PROJECT_FILE);
         let parse = if is_project { parse_project_policy } else { parse_policy };
         let parsed = parse(&text, &file.display().to_string());
@@ -57,6 +53,22 @@ impl CheckPolicyCommand {
         match parsed {
             Ok(_) => Ok(()),
             Err(errors) => Err(invalid_file_error(&file, &errors)),
+        }
+    }
+
+    fn unreadable_error(&self, file: &Path, source: io::Error) -> CommandError {
+        let shown = file.display();
+        if self.file.is_none() && source.kind() == io::ErrorKind::NotFound {
+            return CommandError::usage(
+                format!("no file given, and you have no policy file: `{shown}` does not exist"),
+                "name a file: `jackfield policy check FILE`, for example .jackfield.toml",
+            );
+        }
+        CommandError::Local {
+            what: format!("cannot read `{shown}`"),
+            source: Box::new(source),
+            exit: CliExitCode::Usage,
+            hint: "pass the path of a policy.toml or a .jackfield.toml".to_owned(),
         }
     }
 }
