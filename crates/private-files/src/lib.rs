@@ -17,7 +17,8 @@ const DIRECTORY_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 const GROUP_AND_OTHERS: u32 = 0o077;
 
-/// Creates a directory and its missing parents. Existing directories keep their mode.
+/// Creates a directory and its missing parents. Existing directories keep their mode. The error names the directory
+/// that could not be created, or the file that is in its place.
 pub fn create_dir(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
@@ -29,7 +30,14 @@ pub fn create_dir(path: &Path) -> io::Result<()> {
         Ok(()) => fs::set_permissions(path, Permissions::from_mode(DIRECTORY_MODE)),
         // Another process created it in the meantime.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
-        Err(error) => Err(error),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let message = format!("`{}` is not a directory", path.display());
+            Err(io::Error::new(io::ErrorKind::NotADirectory, message))
+        }
+        Err(error) => {
+            let message = format!("cannot create `{}`: {error}", path.display());
+            Err(io::Error::new(error.kind(), message))
+        }
     }
 }
 
@@ -134,6 +142,19 @@ mod tests {
         );
         ensure_private_dir(&outer).unwrap();
         assert_eq!(mode(&outer), 0o700);
+    }
+
+    #[test]
+    fn error_of_create_dir_names_the_file_in_its_place() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        fs::write(&file, "").unwrap();
+        let expected = format!("`{}` is not a directory", file.display());
+        for path in [file.clone(), file.join("a/b")] {
+            let error = create_dir(&path).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::NotADirectory);
+            assert_eq!(error.to_string(), expected);
+        }
     }
 
     #[test]

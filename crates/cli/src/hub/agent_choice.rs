@@ -114,7 +114,15 @@ fn collect_environment(vars: impl Iterator<Item = (OsString, OsString)>) -> Map<
 
 /// The directory of a session: the given one, or the current one.
 pub(crate) fn working_directory(given: Option<&Path>) -> Result<PathBuf, CommandError> {
-    resolve_directory(given.unwrap_or(Path::new(".")), "--cwd")
+    let Some(dir) = given else {
+        return std::env::current_dir().map_err(|error| {
+            // The shell knows the path of a directory that was removed.
+            let path = std::env::var("PWD").map(|it| format!(" `{it}`")).unwrap_or_default();
+            let message = format!("cannot use the current directory{path}: {error}");
+            CommandError::usage(message, "change to another directory, or pass `--cwd`")
+        });
+    };
+    resolve_directory(dir, "--cwd")
 }
 
 /// The absolute path of a directory; an error that names the flag if it does not exist.

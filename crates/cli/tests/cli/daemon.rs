@@ -145,6 +145,41 @@ fn doctor_reports_problems_with_a_fix() {
 }
 
 #[test]
+fn file_in_place_of_a_parent_directory_is_named_by_doctor_and_run() {
+    let home = TestHome::new();
+    for name in ["state", "run"] {
+        let file = home.path().join(name);
+        std::fs::remove_dir(&file).unwrap();
+        std::fs::write(&file, "").unwrap();
+        let outcome = home.run(&["doctor"]);
+        assert_eq!(outcome.code, 1);
+        let expected = format!("cannot be created: [HOME]/{name} is not a directory");
+        assert!(outcome.stdout.contains(&expected), "{}", outcome.stdout);
+        let outcome = home.run(&["run", "hi", "--", "goose"]);
+        assert!(outcome.stderr.contains(&format!("[HOME]/{name}/")), "{}", outcome.stderr);
+        std::fs::remove_file(&file).unwrap();
+        std::fs::create_dir(&file).unwrap();
+    }
+}
+
+#[test]
+fn removed_current_directory_is_named() {
+    let home = TestHome::new();
+    let dir = home.path().join("project/gone");
+    std::fs::create_dir(&dir).unwrap();
+    let script = r#"rmdir "$PWD" && exec "$0" run hi -- goose"#;
+    let output = std::process::Command::new("/bin/sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_jackfield")])
+        .current_dir(&dir)
+        .env("HOME", home.path())
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("project/gone`: No such file or directory"), "{stderr}");
+}
+
+#[test]
 fn serve_runs_in_the_foreground_until_sigterm() {
     let home = TestHome::new();
     let log = home.path().join("daemon.log");

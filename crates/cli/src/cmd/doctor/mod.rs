@@ -14,6 +14,7 @@ use crate::{
 use clap::Args;
 use jackfield_agents::find::{ProgramLocations, choose_variant, find_program};
 use jackfield_daemon::{Paths, Settings, environment};
+use jackfield_protocol::chain;
 use journal::{RunningDaemon, check_journal};
 use serde_json::{Value, json};
 use std::{
@@ -105,7 +106,7 @@ fn check_config(paths: &Paths, settings: &Result<Settings, CommandError>) -> Doc
     let file = paths.config_file();
     match settings {
         Err(error) => {
-            let reason = std::error::Error::source(error).map(ToString::to_string);
+            let reason = std::error::Error::source(error).map(chain);
             let reason =
                 reason.unwrap_or_else(|| error.to_string()).replace('\n', "\n               ");
             DoctorCheck::failed("config", reason, format!("correct `{}`", file.display()))
@@ -125,7 +126,7 @@ fn check_config(paths: &Paths, settings: &Result<Settings, CommandError>) -> Doc
 fn check_directory(name: &'static str, dir: &Path) -> DoctorCheck {
     let shown = dir.display();
     let Ok(meta) = fs::symlink_metadata(dir) else {
-        return DoctorCheck::passed(name, format!("{shown} is created on first use"));
+        return check_missing_directory(name, dir);
     };
     let user_id = rustix::process::getuid().as_raw();
     let mode = meta.permissions().mode() & 0o777;
@@ -146,6 +147,21 @@ fn check_directory(name: &'static str, dir: &Path) -> DoctorCheck {
         DoctorCheck::failed(name, found, format!("chmod 700 {shown}"))
     } else {
         DoctorCheck::passed(name, shown.to_string())
+    }
+}
+
+/// Checks that a directory can be created: the first of its parents that exists must be a directory.
+fn check_missing_directory(name: &'static str, dir: &Path) -> DoctorCheck {
+    let shown = dir.display();
+    let parent = dir.ancestors().skip(1).find(|it| fs::symlink_metadata(it).is_ok());
+    match parent.filter(|it| !it.is_dir()) {
+        None => DoctorCheck::passed(name, format!("{shown} is created on first use")),
+        Some(file) => {
+            let file = file.display();
+            let found = format!("{shown} cannot be created: {file} is not a directory");
+            let variable = format!("JACKFIELD_{}_DIR", name.to_uppercase());
+            DoctorCheck::failed(name, found, format!("rm {file}, or set {variable}"))
+        }
     }
 }
 
