@@ -21,10 +21,15 @@ use std::io;
   $ OPENAI_BASE_URL=http://localhost:8000/v1 OPENAI_MODEL=my-model jackfield run -a chat \"fix the test\"")]
 pub(crate) struct AgentCommand {}
 
+/// The SDK warns three times about a request with an unknown method: when the request is dropped, when its handler fails,
+/// and when the error is sent. The last warning is enough.
+const NORMAL_LOG: &str =
+    "warn,agent_client_protocol::jsonrpc=error,agent_client_protocol::jsonrpc::outgoing_actor=warn";
+
 pub(crate) fn run(context: &CommandContext) -> Result<(), CommandError> {
     let level = match context.output.verbosity() {
         VerbosityLevel::Quiet => "error",
-        VerbosityLevel::Normal => "warn",
+        VerbosityLevel::Normal => NORMAL_LOG,
         VerbosityLevel::Verbose => "info",
         VerbosityLevel::Debug => "debug",
     };

@@ -1,7 +1,7 @@
 //! `jackfield agents` and `models` with missing, installed and broken programs.
 
 use crate::{daemon::AGENT, home::TestHome};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::{
     fs,
     os::unix::fs::PermissionsExt as _,
@@ -353,4 +353,16 @@ fn agent_that_cannot_start_by_name_reports_the_cause_and_a_fix() {
     }
     let outcome = home.run(&["run", "-a", "nobody", "--isolated", "hello"]);
     assert_eq!(outcome.code, 4, "{}", outcome.stderr);
+}
+
+#[test]
+fn own_agent_warns_once_about_an_unknown_method() {
+    let initialize = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize",
+                             "params": { "protocolVersion": 1 } });
+    let unknown = json!({ "jsonrpc": "2.0", "id": 2, "method": "foo/bar", "params": {} });
+    let outcome = TestHome::new().run_with_input(&["agent"], &format!("{initialize}\n{unknown}\n"));
+    assert!(outcome.stdout.contains("Method not found"), "{}", outcome.stdout);
+    let warnings: Vec<&str> = outcome.stderr.lines().filter(|it| it.contains("WARN")).collect();
+    assert_eq!(warnings.len(), 1, "{warnings:#?}");
+    assert!(warnings[0].contains("method=foo/bar"), "{warnings:?}");
 }
