@@ -1,6 +1,7 @@
 //! The help of every command, the manual pages and the completions.
 
 use crate::home::TestHome;
+use std::{fs, path::Path};
 
 const COMMANDS: &[&str] = &[
     "run",
@@ -80,6 +81,25 @@ fn help_test_covers_all_commands() {
     for line in listed.lines() {
         let name = line.split_whitespace().next().unwrap();
         assert!(name == "help" || COMMANDS.contains(&name), "{name}");
+    }
+}
+
+#[test]
+fn documents_name_only_existing_commands_and_the_readme_lists_all() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let docs = fs::read_dir(root.join("docs")).unwrap().map(|it| it.unwrap().path());
+    let docs = docs.filter(|it| it.extension().is_some_and(|it| it == "md"));
+    for file in docs.chain([root.join("README.md")]) {
+        let text = fs::read_to_string(&file).unwrap();
+        for part in text.split("`jackfield ").skip(1).chain(text.split("$ jackfield ").skip(1)) {
+            let name = part.split(|it: char| !it.is_ascii_lowercase()).next().unwrap();
+            let exists = name.is_empty() || name == "help" || COMMANDS.contains(&name);
+            assert!(exists, "{}: `jackfield {name}`", file.display());
+        }
+    }
+    let readme = fs::read_to_string(root.join("README.md")).unwrap();
+    for name in COMMANDS.iter().filter(|it| !it.contains(' ')) {
+        assert!(readme.contains(&format!("\njackfield {name}")), "the README lacks `{name}`");
     }
 }
 
