@@ -36,7 +36,9 @@ pub use kinds::{
     TurnStarted, UnaskedCall, UserAnswered, UserAsked, WITHDRAWN_BY_PREFIX, WITHDRAWN_BY_SENDER,
 };
 pub use line::InvalidEvent;
-pub use outcome::{RestoreStep, ServedOutcome, TurnOutcome};
+pub use outcome::{
+    INTERRUPTED_BY_IMPORT, INTERRUPTED_LATER_SUFFIX, RestoreStep, ServedOutcome, TurnOutcome,
+};
 pub use raw_json::RawJson;
 pub use received::{MissingEvent, ReceivedEvent};
 pub use request_key::RequestKey;

@@ -4,6 +4,13 @@ use crate::RawJson;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
+/// The end of the reason of a turn that was interrupted by a loss and recorded as ended later, for example `the daemon
+/// ended during the turn`.
+pub const INTERRUPTED_LATER_SUFFIX: &str = " during the turn";
+
+/// The reason of a turn that was open in the journal of an imported session.
+pub const INTERRUPTED_BY_IMPORT: &str = "the session was brought here from elsewhere";
+
 /// How a turn ended, with the result or the error that the client of the prompt receives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

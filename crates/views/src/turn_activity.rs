@@ -1,7 +1,7 @@
 //! Tells the events of a running turn from those that are recorded after its agent was gone, so that the duration of an
 //! interrupted turn does not include the time in between.
 
-use jackfield_events::{EventBody, TurnOutcome};
+use jackfield_events::{EventBody, INTERRUPTED_BY_IMPORT, INTERRUPTED_LATER_SUFFIX, TurnOutcome};
 use serde_json::Value;
 
 /// Whether an event was written while its turn ran. The other events are also written when an interrupted turn is
@@ -23,7 +23,7 @@ pub(crate) fn is_turn_activity(body: &EventBody<Value>) -> bool {
 pub(crate) fn is_recorded_later(outcome: &TurnOutcome<Value>) -> bool {
     let TurnOutcome::Interrupted(error) = outcome else { return false };
     let message = error["message"].as_str().unwrap_or_default();
-    let reasons = [" during the turn", " was brought here from elsewhere"];
+    let reasons = [INTERRUPTED_LATER_SUFFIX, INTERRUPTED_BY_IMPORT];
     error["data"]["jackfield"]["code"] == "interrupted"
         && reasons.iter().any(|it| message.ends_with(it))
 }

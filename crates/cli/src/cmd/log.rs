@@ -173,6 +173,6 @@ pub(super) fn print_frame(
 }
 
 fn frame_to_value(frame: &Frame) -> Value {
-    let params: Value = serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
+    let params = frame.params_value();
     json!({ "method": frame.method(), "params": params })
 }

@@ -76,8 +76,7 @@ impl OpenRequest {
     pub(crate) fn find_title(&mut self, mut conn: CommandConnection) -> Result<(), CommandError> {
         let waited_for = "the title of the tool call";
         read_notifications(&mut conn, &self.session_id, 0, waited_for, &mut |frame| {
-            let params: Value =
-                serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
+            let params = frame.params_value();
             let update = &params["update"];
             if update["toolCallId"] == self.raw["toolCallId"]
                 && let Some(title) = update["title"].as_str()

@@ -46,8 +46,7 @@ impl Clients {
         frame: &Frame,
     ) -> Result<(), Fault> {
         let invalid = |why: &str| Fault::InvalidParams { why: why.to_owned() };
-        let params: Value =
-            serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
+        let params = frame.params_value();
         if params["unenforced"] == true
             && self.find_tenant(conn).is_none()
             && let Some(it) = self.connections.get_mut(&conn)

@@ -1,10 +1,7 @@
 //! Requests of agents to the user and to clients. A permission request or elicitation is logged, sent to every client
 //! that can answer, and decided by the first answer. Other requests go to one client, to the daemon, or are refused.
 
-use super::{
-    Session,
-    rules::{answer_of, params_of},
-};
+use super::{Session, rules::answer_of};
 use crate::{
     AgentId, ConnId, Note, Seq, TERMINAL_PREFIX, Time,
     agent::is_journaled,
@@ -51,8 +48,7 @@ impl UserRequest {
 
     /// The title that the agent gave.
     fn what(&self) -> String {
-        let params = serde_json::from_str(self.frame.params().unwrap_or("{}"));
-        let params: serde_json::Value = params.unwrap_or_default();
+        let params = self.frame.params_value();
         let place = if self.is_permission() { "/toolCall/title" } else { "/message" };
         params.pointer(place).and_then(|it| it.as_str()).unwrap_or_default().to_owned()
     }
@@ -61,7 +57,7 @@ impl UserRequest {
 impl Session {
     /// Remembers that a tool call was asked about.
     fn mark_tool_call_asked(&mut self, ask: &Frame) {
-        let params = params_of(ask);
+        let params = ask.params_value();
         let Some(call) = params["toolCall"]["toolCallId"].as_str() else { return };
         if let Some(turn) = &mut self.turn {
             turn.asked.insert(call.into());
@@ -129,7 +125,7 @@ impl Session {
         let number = self.summary().asks + 1;
         let agent_request_id: Box<str> = frame.id().expect("a request has an id").into();
         let decision =
-            (!elicits).then(|| self.judge_tool_call(&parts.cx, &params_of(&client_frame)));
+            (!elicits).then(|| self.judge_tool_call(&parts.cx, &client_frame.params_value()));
         let said = decision.as_ref().and_then(|it| parts.cx.config.describe_decision(it));
         let ruled = decision.as_ref().and_then(|it| answer_of(it, &client_frame));
         let facts = decision

@@ -125,8 +125,7 @@ impl Session {
 impl AttachMode {
     /// The parameters of `_jackfield/attach`.
     pub(crate) fn from_attach_params(frame: &Frame) -> AttachMode {
-        let params: Value =
-            serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
+        let params = frame.params_value();
         let flag = |name: &str| params.get(name).and_then(Value::as_bool).unwrap_or(false);
         AttachMode::After {
             seq: Seq(params.get("after").and_then(Value::as_u64).unwrap_or(0)),

@@ -73,8 +73,7 @@ impl ConversationDigest {
         if !["agent_message_chunk", "tool_call", "tool_call_update"].contains(&kind.as_str()) {
             return;
         }
-        let params: Value =
-            serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
+        let params = frame.params_value();
         let update = &params["update"];
         if kind == "agent_message_chunk" {
             self.latest().append_text(update["content"]["text"].as_str().unwrap_or_default());

@@ -7,6 +7,7 @@ use crate::{
     fanout::{EventSubscriber, Phase},
     parts::HubParts,
 };
+use jackfield_events::INTERRUPTED_LATER_SUFFIX;
 use jackfield_protocol::{Frame, is_planted};
 use serde_json::{Map, Value, json};
 
@@ -23,11 +24,9 @@ impl Session {
         result.insert("sessionId".into(), json!(&*self.id));
         self.count_queue(&parts.cx.retained_bytes);
         if !is_planted("fork-with-open-turn") {
-            self.end_open_work(
-                &mut parts.cx,
-                "the session was forked before it was answered",
-                "the session was forked during the turn",
-            );
+            let unanswered = "the session was forked before it was answered";
+            let why = format!("the session was forked{INTERRUPTED_LATER_SUFFIX}");
+            self.end_open_work(&mut parts.cx, unanswered, &why);
         }
         self.subscribe(parts, conn, EventSubscriber::new(received, Phase::Live));
         let answer = Frame::result_for(&request, &Value::from(result).to_string());

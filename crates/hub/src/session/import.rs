@@ -7,8 +7,8 @@ use crate::{
 };
 use bytes::Bytes;
 use jackfield_events::{
-    AgentMessage, EventBody, PromptQueued, RawJson, SessionEvent, SessionImported, SessionSummary,
-    SettingChanged, TurnStarted, UserAsked,
+    AgentMessage, EventBody, INTERRUPTED_BY_IMPORT, PromptQueued, RawJson, SessionEvent,
+    SessionImported, SessionSummary, SettingChanged, TurnStarted, UserAsked,
 };
 use jackfield_protocol::{Fault, Frame, Kind, acp::Method};
 use serde_json::{Value, json};
@@ -85,7 +85,7 @@ impl Session {
         else {
             return;
         };
-        let why = "the session was brought here from elsewhere";
+        let why = INTERRUPTED_BY_IMPORT;
         self.end_open_work(cx, why, why);
         if let Some(title) = title {
             let update = json!({ "sessionUpdate": "session_info_update", "title": title });

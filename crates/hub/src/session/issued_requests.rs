@@ -1,6 +1,6 @@
 //! Requests to the user at the clients that can answer: each gets it once, and is notified when it is closed.
 
-use super::{Session, approval::title_with_facts, rules::params_of};
+use super::{Session, approval::title_with_facts};
 use crate::{
     ConnId, SessionId,
     context::HubContext,
@@ -109,7 +109,7 @@ impl Session {
 /// The request for a client that does not know `_meta.jackfield`: its title shows what will be done. Everything
 /// else stays as the agent wrote it.
 fn with_honest_title(frame: &Frame, id: &str, facts: &RawJson) -> Frame {
-    let mut params = params_of(frame);
+    let mut params = frame.params_value();
     let facts = serde_json::from_str(facts.as_str()).unwrap_or_default();
     let Some(title) = title_with_facts(&facts, params["toolCall"]["title"].as_str()) else {
         return frame.clone();

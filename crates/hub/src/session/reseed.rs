@@ -138,13 +138,25 @@ impl Session {
         }
         let Some(process) = parts.agents.processes.get_mut(&agent) else { return };
         turn.hub_id = process.expect(PendingRequest::Prompt(self.id.clone(), number));
-        let hub_id = turn.hub_id.to_string();
+        let hub_id = turn.hub_id;
+        self.mark_agent_used(parts, true);
+        self.send_prompt(parts, agent, number, hub_id, prompt);
+    }
+
+    /// Sends a prompt as request `hub_id`, with a digest of the conversation if the agent does not have it.
+    pub(super) fn send_prompt(
+        &mut self,
+        parts: &mut HubParts,
+        agent: AgentId,
+        turn: u64,
+        hub_id: u64,
+        prompt: &Frame,
+    ) {
+        let hub_id = hub_id.to_string();
         let agent_session_id = self.summary().agent_session.clone();
-        let frame = self.with_digest(number, prompt);
         let splice =
             Splice { id: Some(&hub_id), session_id: Some(&agent_session_id), request_id: None };
-        let text = frame.spliced(splice).bytes().clone();
-        self.mark_agent_used(parts, true);
+        let text = self.with_digest(turn, prompt).spliced(splice).bytes().clone();
         self.run_after_log(parts, Effect::ToAgent { agent, text });
     }
 }

@@ -88,7 +88,7 @@ impl Session {
         ask: &Frame,
         decision: &PolicyDecision,
     ) -> RawJson {
-        let call = self.read_tool_call(&cx.config, &params_of(ask));
+        let call = self.read_tool_call(&cx.config, &ask.params_value());
         let mut facts = approval_facts(&call, decision);
         redact::json(&mut facts);
         RawJson::trusted(facts.to_string())
@@ -104,7 +104,7 @@ impl Session {
         result: &str,
     ) -> Option<String> {
         let mut result: Value = serde_json::from_str(result).ok()?;
-        let params = params_of(&ask.frame);
+        let params = ask.frame.params_value();
         let options = params["options"].as_array()?;
         let chosen = &result["outcome"]["optionId"];
         let kind = options.iter().find(|it| it["optionId"] == *chosen)?["kind"].as_str()?;
@@ -211,7 +211,7 @@ fn learned(session: &Session) -> Vec<Rule> {
 /// The answer of a rule, which is always one of the options of the agent.
 pub(super) fn answer_of(decision: &PolicyDecision, ask: &Frame) -> Option<String> {
     let effect = decision.effect?;
-    let params = params_of(ask);
+    let params = ask.params_value();
     match (policy::select_option(&params, effect, decision.grant), effect) {
         (Some(option), _) => Some(selected(option)),
         (None, RuleEffect::Deny) => Some(CANCELLED.to_owned()),
@@ -230,7 +230,7 @@ fn refusal(ask: &UserRequest) -> String {
     if !ask.is_permission() {
         return r#"{"action":"decline"}"#.to_owned();
     }
-    let params = params_of(&ask.frame);
+    let params = ask.frame.params_value();
     let option = policy::select_option(&params, RuleEffect::Deny, policy::GrantDuration::Once);
     option.map_or_else(|| CANCELLED.to_owned(), selected)
 }
@@ -238,8 +238,4 @@ fn refusal(ask: &UserRequest) -> String {
 /// What the agent has reported about the tool call of a request before.
 fn find_reported_call<'a>(session: &'a Session, params: &Value) -> Option<&'a Call> {
     session.calls.get(params["toolCall"]["toolCallId"].as_str()?)
-}
-
-pub(super) fn params_of(ask: &Frame) -> Value {
-    serde_json::from_str(ask.params().unwrap_or("{}")).unwrap_or_default()
 }

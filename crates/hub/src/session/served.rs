@@ -3,7 +3,7 @@
 //! Each request is judged by the rules like a permission request: a deny is answered with an error, an ask waits
 //! for a person, everything else is done. The log has what was requested, what the rules said, and the outcome.
 
-use super::{Session, ask::RequestOrigin, rules::params_of};
+use super::{Session, ask::RequestOrigin};
 use crate::{AgentId, SessionId, context::HubContext, log::Effect, parts::HubParts};
 use jackfield_events::{EventBody, RawJson, RequestServed, ServedOutcome};
 use jackfield_policy::{PolicyDecision, RuleEffect, ToolCallFacts};
@@ -38,7 +38,7 @@ impl Session {
 
     /// Remembers what a person allowed, so that the agent may do it in this turn.
     pub(super) fn remember_approved_call(&mut self, cx: &HubContext, ask: &Frame, answer: &Frame) {
-        let params = params_of(ask);
+        let params = ask.params_value();
         let result: Value =
             serde_json::from_str(answer.result().unwrap_or("null")).unwrap_or_default();
         let chosen = &result["outcome"]["optionId"];
@@ -184,7 +184,7 @@ fn commands_and_paths(call: &ToolCallFacts) -> Vec<String> {
 
 /// The request as params of `session/request_permission`, if it does something that rules are about.
 fn permission_params(id: &SessionId, frame: &Frame) -> Option<Value> {
-    let params = params_of(frame);
+    let params = frame.params_value();
     let path = &params["path"];
     let call = match frame.known_method()? {
         Method::FsReadTextFile => json!({
@@ -264,7 +264,7 @@ fn options() -> Value {
 
 /// What the log stores of a request: everything except the content of files and the values of variables.
 fn summary(frame: &Frame) -> Value {
-    let params = params_of(frame);
+    let params = frame.params_value();
     let mut call = json!({ "method": frame.method() });
     for name in ["path", "command", "args", "cwd", "line", "limit"] {
         if !params[name].is_null() {

@@ -13,9 +13,10 @@ use crate::{
     timer::HubTimer,
 };
 use jackfield_events::{
-    AgentSessionId, EventBody, RawJson, TurnCancelled, TurnEnded, TurnOutcome, TurnStarted,
+    AgentSessionId, EventBody, INTERRUPTED_LATER_SUFFIX, RawJson, TurnCancelled, TurnEnded,
+    TurnOutcome, TurnStarted,
 };
-use jackfield_protocol::{Fault, Frame, Splice, acp::Method, is_planted};
+use jackfield_protocol::{Fault, Frame, acp::Method, is_planted};
 use std::collections::BTreeSet;
 
 /// The running turn.
@@ -77,7 +78,8 @@ impl Session {
 
     /// After a restart: ends the turn and the requests whose agent ended with the last daemon.
     pub(crate) fn end_turn_of_last_daemon(&mut self, cx: &mut HubContext) {
-        self.end_open_work(cx, "the daemon was restarted", "the daemon ended during the turn");
+        let why = format!("the daemon ended{INTERRUPTED_LATER_SUFFIX}");
+        self.end_open_work(cx, "the daemon was restarted", &why);
     }
 
     /// Ends what is open in the log, because no agent will end it.
@@ -103,7 +105,6 @@ impl Session {
         let Some(process) = parts.agents.processes.get_mut(&agent) else { return };
         let Some(prompt) = self.queue.pop_front() else { return };
         let turn = self.summary().turns + 1;
-        let agent_session_id = self.summary().agent_session.clone();
         let durable = self.log.durable();
         let hub_id = process.expect(PendingRequest::Prompt(self.id.clone(), turn));
         let (driver, began) = (prompt.conn, parts.cx.now);
@@ -130,11 +131,7 @@ impl Session {
             &mut parts.cx,
             EventBody::Prompted(TurnStarted { turn, by, prompt: prompt.number, frame }),
         );
-        let hub_id = hub_id.to_string();
-        let splice =
-            Splice { id: Some(&hub_id), session_id: Some(&agent_session_id), request_id: None };
-        let text = self.with_digest(turn, &prompt.frame).spliced(splice).bytes().clone();
-        self.run_after_log(parts, Effect::ToAgent { agent, text });
+        self.send_prompt(parts, agent, turn, hub_id, &prompt.frame);
         parts.cx.note(Note::TurnStarted { session: self.id.clone(), turn });
     }
 

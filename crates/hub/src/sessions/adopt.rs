@@ -2,7 +2,7 @@
 
 use super::Sessions;
 use crate::{Note, Output, SessionId, context::HubContext, session::Session};
-use jackfield_events::{EventBody, HostId, SessionMoved, SessionSummary};
+use jackfield_events::{EventBody, HostId, INTERRUPTED_LATER_SUFFIX, SessionMoved, SessionSummary};
 use jackfield_protocol::is_planted;
 
 impl Sessions {
@@ -35,7 +35,7 @@ impl Sessions {
                 let moved = SessionMoved { from: from.clone(), to, why: why.into() };
                 session.append_event(cx, EventBody::Moved(moved));
                 if !is_planted("take-over-without-ending-turn") {
-                    session.end_open_work(cx, &lost, &format!("{lost} during the turn"));
+                    session.end_open_work(cx, &lost, &format!("{lost}{INTERRUPTED_LATER_SUFFIX}"));
                 }
             }
             None => session.end_turn_of_last_daemon(cx),

@@ -24,8 +24,7 @@ impl Sessions {
         id: &str,
         frame: &Frame,
     ) -> Result<(), Fault> {
-        let params: Value =
-            serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
+        let params = frame.params_value();
         if let Some(from) = params.get("from").and_then(Value::as_str) {
             parts.storage.require_working()?;
             let session = self.begin_import(parts, conn, from);

@@ -10,7 +10,7 @@ use crate::{
 };
 use jackfield_events::RequestKey;
 use jackfield_protocol::{Fault, Frame};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::sync::Arc;
 
 impl Sessions {
@@ -108,8 +108,7 @@ impl Sessions {
         id: &str,
         frame: &Frame,
     ) -> Result<(), Fault> {
-        let params: Value =
-            serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
+        let params = frame.params_value();
         let Some(key) = params["key"].as_str() else {
             return Err(Fault::InvalidParams { why: "`key` must be a text".into() });
         };

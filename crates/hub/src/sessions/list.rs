@@ -31,8 +31,7 @@ impl Sessions {
         id: &str,
         frame: &Frame,
     ) -> Result<(), Fault> {
-        let params: Value =
-            serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
+        let params = frame.params_value();
         let cwd = params.get("cwd").and_then(Value::as_str);
         let cursor = match params.get("cursor").and_then(Value::as_str) {
             Some(cursor) => {

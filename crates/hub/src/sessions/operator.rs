@@ -4,7 +4,6 @@ use super::Sessions;
 use crate::{ConnId, Note, PeerPlace, PeerProcess, SessionId, parts::HubParts, peer};
 use jackfield_events::{EventBody, OperationRefused};
 use jackfield_protocol::{Fault, Frame};
-use serde_json::Value;
 use std::{collections::BTreeSet, sync::Arc};
 
 const OPERATION_CHARS_MAX: usize = 64;
@@ -50,8 +49,7 @@ impl Sessions {
         id: &str,
         frame: &Frame,
     ) -> Result<(), Fault> {
-        let params: Value =
-            serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
+        let params = frame.params_value();
         let named = params["operation"].as_str();
         let Some(operation) = named.filter(|it| it.chars().count() <= OPERATION_CHARS_MAX) else {
             let why = format!("`operation` must be a text of at most {OPERATION_CHARS_MAX} chars");

@@ -99,6 +99,11 @@ impl Frame {
             .flatten()
     }
 
+    /// The parsed params: an empty object if there are none, `null` if they cannot be parsed.
+    pub fn params_value(&self) -> serde_json::Value {
+        serde_json::from_str(self.params().unwrap_or("{}")).unwrap_or_default()
+    }
+
     /// The result of a response, as JSON text.
     pub fn result(&self) -> Option<&str> {
         (self.fields.shape == FrameShape::Result).then(|| self.json(self.fields.body)).flatten()

@@ -213,8 +213,7 @@ impl<'a> TurnDriver<'a> {
         match (frame.kind(), frame.known_method()) {
             (Kind::Request, _) => self.on_request(frame),
             (Kind::Notification, Some(Method::SessionUpdate)) => {
-                let params: Value =
-                    serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
+                let params = frame.params_value();
                 self.transcript.print_update(&params["update"])
             }
             (Kind::Notification, Some(Method::CancelRequest)) => {

@@ -123,8 +123,7 @@ impl RestoreTracker {
     /// The hub sends a message to an agent. A request for a new agent session may be for one that it `restores`.
     pub(in crate::hub_sim) fn on_sent(&mut self, agent: AgentId, frame: &Frame, restores: bool) {
         let Some(id) = frame.id().filter(|_| frame.kind() == Kind::Request) else { return };
-        let params: serde_json::Value =
-            serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
+        let params = frame.params_value();
         let member = |name: &str| params[name].as_str().map(str::to_owned);
         let number = id.parse::<u64>().unwrap_or(0);
         let method = frame.method();
@@ -171,8 +170,7 @@ impl RestoreTracker {
         let Some(agent_session) = frame.session_id() else { return };
         if frame.update().as_deref() == Some("current_mode_update") {
             let past = self.procs.entry((agent, agent_session.as_ref().into())).or_default();
-            let params: serde_json::Value =
-                serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
+            let params = frame.params_value();
             past.mode = params["update"]["currentModeId"].as_str().map(str::to_owned);
             past.chosen_modes.extend(past.mode.clone());
         }

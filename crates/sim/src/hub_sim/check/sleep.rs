@@ -12,7 +12,6 @@ use jackfield_events::{
 };
 use jackfield_hub::{AgentId, SessionId};
 use jackfield_protocol::Frame;
-use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Tracks what the hub has appended to each session since its start, durable or not.
@@ -128,7 +127,7 @@ impl HubWorld {
     }
 
     pub(in crate::hub_sim) fn note_mode(&mut self, agent: AgentId, frame: &Frame) {
-        let params: Value = serde_json::from_str(frame.params().unwrap_or("{}")).expect("JSON");
+        let params = frame.params_value();
         let mode = params["modeId"].as_str().unwrap_or_default().to_owned();
         let agent_session = frame.session_id().unwrap_or_default().as_ref().into();
         self.sleep_tracker.modes.entry((agent, agent_session)).or_default().insert(mode);
