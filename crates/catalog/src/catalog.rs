@@ -42,8 +42,20 @@ impl Catalog {
         self.specs.insert(spec.id.clone(), spec);
     }
 
-    pub fn get(&self, id: &str) -> Option<&AgentSpec> {
-        self.specs.get(id)
+    /// The agent with this id, or else with this alias.
+    pub fn get(&self, name: &str) -> Option<&AgentSpec> {
+        let has_alias = |it: &&AgentSpec| it.aliases.iter().any(|alias| alias == name);
+        self.specs.get(name).or_else(|| self.specs.values().find(has_alias))
+    }
+
+    /// The id of the agent that has this name as its id or alias; the name itself if there is none.
+    pub fn resolve_id<'a>(&'a self, name: &'a str) -> &'a str {
+        self.get(name).map_or(name, |it| &it.id)
+    }
+
+    /// Ids and aliases, for suggestions.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.iter().flat_map(|it| [&it.id].into_iter().chain(&it.aliases)).map(String::as_str)
     }
 
     /// All specs, ordered by id.
@@ -83,6 +95,20 @@ mod tests {
         catalog.add_file("goose.toml", &MINIMAL_FILE.replace("\"mine\"\nname", "\"goose\"\nname"));
         assert_eq!(catalog.get("goose").unwrap().name, "Mine");
         assert_eq!(catalog.iter().count(), before);
+    }
+
+    #[test]
+    fn alias_names_its_agent_unless_an_agent_has_that_id() {
+        let mut catalog = Catalog::builtin();
+        assert_eq!(catalog.resolve_id("cursor-agent"), "cursor");
+        assert_eq!(catalog.resolve_id("nobody"), "nobody");
+        catalog.add_file(
+            "cursor-agent.toml",
+            &MINIMAL_FILE.replace("\"mine\"\n", "\"cursor-agent\"\n"),
+        );
+        assert_eq!(catalog.errors(), []);
+        assert_eq!(catalog.get("cursor-agent").unwrap().id, "cursor-agent");
+        assert_eq!(catalog.get("cursor-cli").unwrap().id, "cursor");
     }
 
     #[test]

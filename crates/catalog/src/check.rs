@@ -51,6 +51,12 @@ pub(crate) fn check_spec(spec: &AgentSpec) -> CheckResult {
             ),
         );
     }
+    for (index, alias) in spec.aliases.iter().enumerate() {
+        if !is_spec_id(alias) {
+            let reason = format!("`{alias}` is not an alias: it has the same form as an id");
+            return reject(&[Key("aliases"), Item(index)], reason);
+        }
+    }
     if spec.name.trim().is_empty() {
         return reject(&[Key("name")], "`name` is empty");
     }

@@ -115,6 +115,7 @@ fn import_entry(entry: Value) -> Result<AgentSpec, String> {
     let mut spec = AgentSpec {
         id,
         name,
+        aliases: Vec::new(),
         bins: vec![first.bin.clone()],
         bin_env: None,
         install: Some(first.install.clone()),

@@ -10,6 +10,9 @@ use std::num::NonZeroUsize;
 pub struct AgentSpec {
     pub id: String,
     pub name: String,
+    /// Other names under which users know the agent, such as that of its package.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub aliases: Vec<String>,
     /// Programs to search for; the first that is found is used.
     pub bins: Vec<String>,
     /// An environment variable that holds the program's path.

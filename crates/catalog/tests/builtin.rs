@@ -57,6 +57,13 @@ fn spec_survives_a_round_trip_through_toml() {
 }
 
 #[test]
+fn no_name_denotes_two_agents() {
+    let catalog = Catalog::builtin();
+    let names: Vec<&str> = catalog.names().collect();
+    assert_eq!(names.len(), names.iter().collect::<BTreeSet<_>>().len(), "{names:?}");
+}
+
+#[test]
 fn native_acp_variants_come_first() {
     for spec in Catalog::builtin().iter() {
         let native: Vec<bool> = spec.launch.iter().map(LaunchVariant::is_native_acp).collect();

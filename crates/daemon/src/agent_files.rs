@@ -68,11 +68,6 @@ impl AgentFiles {
         true
     }
 
-    /// Whether a file or a built-in agent has this name.
-    pub(crate) fn has_agent(&self, name: &str) -> bool {
-        self.catalog.get(name).is_some() || self.find_error(name).is_some()
-    }
-
     /// The error in the file of this agent.
     pub(crate) fn find_error(&self, name: &str) -> Option<&AgentFileError> {
         self.catalog.errors().iter().find(|it| agent_name(it) == Some(name))

@@ -46,7 +46,7 @@ fn refused(home: &Home, args: &[&str]) -> String {
 fn a_file_of_five_lines_is_an_agent_at_the_next_connection() {
     let home = home();
     let daemon = home.serve(&[]);
-    assert!(refused(&home, &["-a", "mine", "hello"]).contains("no agent is called `mine`"));
+    assert!(refused(&home, &["-a", "mine", "hello"]).contains("unknown agent `mine`"));
     agent(&home, "mine", "fake-cli", &[], "");
     assert_eq!(said(&home, &["-a", "mine", "hello"]), "you said: hello");
     agent(&home, "mine", "no-such-cli", &[], "");

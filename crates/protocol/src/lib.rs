@@ -4,7 +4,7 @@
 //! notes where the routing fields stand, [`frame`] is the message as everyone else sees it,
 //! [`splice`] swaps its ids, [`fault`] is every error we send, [`acp`] says what each method means
 //! to the hub. [`sse`] is the other framing, for browsers. [`redact`] takes secrets out of text,
-//! [`rfc3339`] formats timestamps, [`chain()`] errors. [`FlowControl`] pauses the reader of a peer, and
+//! [`rfc3339`] formats timestamps, [`suggest_name`] corrects misspelled names, [`chain()`] errors. [`FlowControl`] pauses the reader of a peer, and
 //! [`WriteBacklog`] holds what is not written to it yet.
 //!
 //! **Invariant:** a frame that is forwarded is forwarded byte for byte, save for the ids that were
@@ -36,6 +36,7 @@ pub mod splice;
 pub mod sse;
 #[cfg(test)]
 mod strategy;
+mod suggestion;
 mod timestamp;
 pub mod visible;
 
@@ -51,4 +52,5 @@ pub use line::{
 pub use malformed::MalformedFrame;
 pub use planted_bugs::is_planted;
 pub use splice::Splice;
+pub use suggestion::{find_similar_name, suggest_name};
 pub use timestamp::{parse_rfc3339, rfc3339};

@@ -14,11 +14,19 @@ pub(super) fn describe_message(response: &ErrorResponse) -> String {
         "cannot_resume" => {
             format!("session `{}` cannot be resumed", response.hub_member("session"))
         }
+        "no_agent" if is_unknown_agent(response) => {
+            escape_control_chars(response.hub_member("why")).into_owned()
+        }
         "no_agent" => "no usable agent".to_owned(),
         "interrupted" => "the turn was interrupted".to_owned(),
         "ask_settled" => format!("ask {} is no longer open", response.hub_member("ask")),
         _ => escape_control_chars(response.message().unwrap_or("unspecified error")).into_owned(),
     }
+}
+
+/// Whether the client named an agent that does not exist; otherwise it named none.
+fn is_unknown_agent(response: &ErrorResponse) -> bool {
+    response.hub_member("why").starts_with("unknown agent")
 }
 
 /// The message and its causes, as the causes of another error.
@@ -30,6 +38,7 @@ pub(super) fn list_causes(response: &ErrorResponse) -> Vec<String> {
     let cause = match response.error_name() {
         "agent_gone" => response.hub_member("status"),
         "ask_settled" => response.hub_member("how"),
+        "no_agent" if is_unknown_agent(response) => "",
         "agent_not_started" | "agent_suspended" | "cannot_resume" | "no_agent" | "interrupted" => {
             response.hub_member("why")
         }

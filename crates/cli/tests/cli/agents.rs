@@ -341,6 +341,26 @@ fn agent_of_the_catalog_runs_by_name() {
 }
 
 #[test]
+fn alias_starts_its_agent_and_a_misspelled_name_gets_a_suggestion() {
+    let home = TestHome::new();
+    home.write_agent_file("mine.toml", &format!("aliases = [\"my-agent\"]\n{MINIMAL}"));
+    home.write_program("mine-cli", AGENT);
+    let outcome = home.run(&["run", "-a", "my-agent", "--isolated", "hello"]);
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "I hear you.\n"), "{}", outcome.stderr);
+    home.write_config("default_agent = \"my-agent\"\n[agents.my-agent]\nenv = { A = \"1\" }\n");
+    let outcome = home.run(&["run", "--isolated", "hello"]);
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    for arguments in
+        [&["run", "-a", "my-agnet", "--isolated", "x"][..], &["agents", "show", "my-agnet"]]
+    {
+        let outcome = home.run(arguments);
+        assert_eq!(outcome.code, 4, "{}", outcome.stderr);
+        let expected = "error: unknown agent `my-agnet`; did you mean `my-agent`?";
+        assert!(outcome.stderr.starts_with(expected), "{}", outcome.stderr);
+    }
+}
+
+#[test]
 fn agent_that_cannot_start_by_name_reports_the_cause_and_a_fix() {
     let home = TestHome::new();
     home.write_agent_file("full.toml", FULL);

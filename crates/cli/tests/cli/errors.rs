@@ -93,8 +93,9 @@ fn unknown_agent_is_exit_code_4() {
     let home = TestHome::new();
     assert_failed("no_program", 4, &home.run(&["run", "hello", "--", "no-such-agent", "acp"]));
     assert_failed("no_program_for_acp", 4, &home.run(&["acp", "--", "./agent"]));
-    let hub_data = json!({ "code": "no_agent", "why": "no agent is called `goose`" });
-    let line = hub_error(-31004, "no agent to use: no agent is called `goose`", &hub_data);
+    let hub_data =
+        json!({ "code": "no_agent", "why": "unknown agent `gose`; did you mean `goose`?" });
+    let line = hub_error(-31004, "no agent to use: unknown agent `gose`", &hub_data);
     assert_run_fails("no_agent", 4, "_jackfield/connect", &line);
 }
 

@@ -140,7 +140,7 @@ fn run_closes_the_session_it_opened_and_keeps_a_running_one_open() {
 #[test]
 fn sleeping_session_restarts_by_name_and_then_by_command() {
     let home = TestHome::new();
-    let hub_data = json!({ "code": "no_agent", "why": "no agent is called `goose`" });
+    let hub_data = json!({ "code": "no_agent", "why": "unknown agent `goose`" });
     let unknown = crate::fake_hub::hub_error(-31004, "no agent to use", &hub_data);
     let bound = hub_event("session", 8, "bound", json!({ "restore": "resumed", "setup": null }));
     let received = FakeHub::new()

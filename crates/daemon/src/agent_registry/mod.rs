@@ -76,8 +76,21 @@ impl AgentRegistry {
         Some(self.list_launches())
     }
 
-    /// The agents as the hub needs them: the name, and a command if one is configured.
+    /// The agents as the hub needs them: the name, and a command if one is configured. An alias
+    /// leads to the launch of its agent.
     pub(crate) fn list_launches(&self) -> BTreeMap<AgentName, Launch> {
+        let mut launches = self.list_own_launches();
+        for spec in self.catalog().iter() {
+            let launch = launches[&*spec.id].clone();
+            for alias in &spec.aliases {
+                launches.entry(alias.as_str().into()).or_insert_with(|| launch.clone());
+            }
+        }
+        launches
+    }
+
+    /// The agents by their own names.
+    fn list_own_launches(&self) -> BTreeMap<AgentName, Launch> {
         let specs = self.catalog().iter().map(|it| (it.id.as_str(), Vec::new()));
         let invalid = self.agent_files.invalid_agents().map(|it| (it, Vec::new()));
         let command = |it: &AgentSettings| it.command.clone().unwrap_or_default();
@@ -91,7 +104,7 @@ impl AgentRegistry {
 
     /// The agents that could be started now. No process is started to find out.
     pub(crate) fn list_startable(&self, process_env: &[(String, String)]) -> Vec<String> {
-        let launches = self.list_launches().into_values();
+        let launches = self.list_own_launches().into_values();
         let startable =
             launches.filter(|it| self.resolve_launch(it, process_env.iter().cloned()).is_ok());
         startable.map(|it| it.name.to_string()).collect()

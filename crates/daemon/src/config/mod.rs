@@ -85,24 +85,8 @@ pub fn load(path: &Path) -> Result<Settings, ConfigError> {
     let mut settings = parse(&text).map_err(invalid)?;
     let folder = path.parent().unwrap_or(Path::new("/"));
     settings.http.resolve(folder);
-    let is_known = |name: &String| {
-        settings.agents.contains_key(name) || AgentFiles::open(folder).has_agent(name)
-    };
-    for (name, agent) in &settings.agents {
-        if let Some(other) = agent.fallback.as_ref().filter(|it| *it == name || !is_known(it)) {
-            let reason = format!(
-                "`fallback` of [agents.{name}] is `{other}`, which is not another known agent; \
-                 `jackfield agents` lists them"
-            );
-            return Err(invalid(reason));
-        }
-    }
-    if let Some(name) = settings.default_agent.as_ref().filter(|it| !is_known(it)) {
-        let reason = format!(
-            "`default_agent` is `{name}`, but there is no [agents.{name}] and no such agent in the \
-             catalog; `jackfield agents` lists all"
-        );
-        return Err(invalid(reason));
+    if !settings.agents.is_empty() || settings.default_agent.is_some() {
+        agent_names::resolve_names(&mut settings, &AgentFiles::open(folder)).map_err(invalid)?;
     }
     Ok(settings)
 }
@@ -139,6 +123,7 @@ impl Settings {
     }
 }
 
+mod agent_names;
 mod changes;
 mod duration;
 mod http;
@@ -156,33 +141,6 @@ mod tests {
     fn mistake_is_reported_with_its_line() {
         let reason = parse("idle_after = 5\nagnets = 1\n").unwrap_err();
         assert!(reason.contains("line 2") && reason.contains("agnets"), "{reason}");
-    }
-
-    #[test]
-    fn default_agent_must_be_configured_or_in_the_catalog() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("config.toml");
-        let load = |text: &str| {
-            std::fs::write(&path, text).unwrap();
-            load(&path)
-        };
-        assert!(load("default_agent = \"x\"").unwrap_err().to_string().contains("[agents.x]"));
-        assert!(load("default_agent = \"x\"\n[agents.x]\ncommand = [\"y\"]\n").is_ok());
-        assert!(load("default_agent = \"goose\"").is_ok());
-    }
-
-    #[test]
-    fn fallback_must_be_another_known_agent() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("config.toml");
-        let load = |other: &str| {
-            std::fs::write(&path, format!("[agents.codex]\nfallback = \"{other}\"\n")).unwrap();
-            load(&path).map(|it| it.pools())
-        };
-        for other in ["codex", "nobody"] {
-            assert!(load(other).unwrap_err().to_string().contains("`fallback` of [agents.codex]"));
-        }
-        assert_eq!(load("goose").unwrap()["codex"].fallback.as_deref(), Some("goose"));
     }
 
     #[test]

@@ -10,12 +10,12 @@ pub use unanswered_rule::{AskRule, Unanswered};
 use crate::{Launch, Limits, PolicySet};
 use jackfield_events::{AgentName, HostId, RawJson};
 use jackfield_policy::PolicyDecision;
-use jackfield_protocol::Fault;
+use jackfield_protocol::{Fault, suggest_name};
 use std::{collections::BTreeMap, sync::Arc};
 
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Agents by name.
+    /// Agents by name. An alias leads to a launch with the agent's own name.
     pub agents: BTreeMap<AgentName, Launch>,
     /// The agent of sessions whose clients name none.
     pub default_agent: Option<AgentName>,
@@ -60,8 +60,15 @@ impl Default for Config {
 
 impl Config {
     pub(crate) fn find_agent_launch(&self, name: &str) -> Result<Launch, Fault> {
-        let why = || format!("no agent is called `{name}`");
-        self.agents.get(name).cloned().ok_or_else(|| Fault::NoAgent { why: why() })
+        self.agents.get(name).cloned().ok_or_else(|| {
+            let suggestion = suggest_name(name, self.agents.keys().map(|it| &**it));
+            Fault::NoAgent { why: format!("unknown agent `{name}`{suggestion}") }
+        })
+    }
+
+    /// Whether `name` is the name or an alias of this agent.
+    pub(crate) fn is_name_of(&self, name: &str, agent: &str) -> bool {
+        name == agent || self.agents.get(name).is_some_and(|it| &*it.name == agent)
     }
 
     /// How many sessions a process of this agent may serve.

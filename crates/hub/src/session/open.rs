@@ -72,7 +72,7 @@ impl Clients {
         let named = params.pointer("/_meta/jackfield/agent").and_then(Value::as_str);
         let of_conn = self.connections.get(&conn).and_then(|it| it.launch.clone());
         let mut launch = match (named, of_conn) {
-            (Some(name), Some(launch)) if &*launch.name == name => launch,
+            (Some(name), Some(launch)) if cx.config.is_name_of(name, &launch.name) => launch,
             (Some(name), _) => cx.config.find_agent_launch(name)?,
             (None, Some(launch)) => launch,
             (None, None) => {

@@ -13,6 +13,7 @@ use jackfield_agents::{
 };
 use jackfield_catalog::AgentSpec;
 use jackfield_daemon::{Settings, environment};
+use jackfield_protocol::suggest_name;
 use std::{io, time::Duration};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -49,7 +50,9 @@ impl ConfiguredAgents {
             } else {
                 "it is not in the catalog, and the folder `agents` has no file for it"
             };
-            let what = format!("unknown agent `{name}`");
+            let known = self.survey.catalogue.names();
+            let suggestion = if is_configured { String::new() } else { suggest_name(name, known) };
+            let what = format!("unknown agent `{name}`{suggestion}");
             let hint = "`jackfield agents` lists all agents".to_owned();
             CommandError::Local { what, source: why.into(), exit: CliExitCode::NotFound, hint }
         })

@@ -72,6 +72,7 @@ fn print(
     let fields = [
         ("agent", spec.id.clone()),
         ("name", spec.name.clone()),
+        ("aliases", spec.aliases.join(", ")),
         ("program", program.unwrap_or_else(|| "not found".to_owned())),
         ("version", status.version.clone().unwrap_or_default()),
         ("login", login),
@@ -221,7 +222,7 @@ fn to_json(spec: &AgentSpec, status: &AgentStatus) -> Value {
         .collect();
     let quirks: Vec<&str> = spec.quirks.iter().map(|it| it.text.as_str()).collect();
     json!({
-        "id": spec.id, "name": spec.name, "program": path_json(status.program.as_ref()),
+        "id": spec.id, "name": spec.name, "aliases": spec.aliases, "program": path_json(status.program.as_ref()),
         "version": status.version, "login": status.login.name(), "loginBy": status.login_variable,
         "probed": status.is_probed, "starts": start_command(spec, status), "variants": variants,
         "env": { "pass": spec.env.pass, "remove": spec.env.remove, "set": spec.env.set },

@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Agent, example = json!({
-    "id": "codex", "name": "Codex CLI", "bin": "codex", "available": true,
+    "id": "codex", "name": "Codex CLI", "aliases": ["codex-cli"], "bin": "codex", "available": true,
     "path": "/usr/local/bin/codex", "version": "codex-cli 0.130.0",
     "streamFormat": "json-event-stream", "eventParser": "codex",
     "models": [{ "id": "default", "label": "Default (CLI config)" }, { "id": "gpt-5.5", "label": "gpt-5.5" }],
@@ -26,6 +26,9 @@ pub(crate) struct AgentDescription {
     /// The value for `agentId`.
     pub(crate) id: String,
     pub(crate) name: String,
+    /// Other values for `agentId`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) aliases: Vec<String>,
     /// The name of its program.
     pub(crate) bin: String,
     /// Installed on this machine or on a host of the fleet, without a known problem.
@@ -79,6 +82,7 @@ impl AgentDescription {
         AgentDescription {
             id: spec.id.clone(),
             name: spec.name.clone(),
+            aliases: spec.aliases.clone(),
             bin: spec.bins.first().cloned().unwrap_or_default(),
             available: status.is_usable(),
             path,
@@ -117,6 +121,7 @@ impl AgentDescription {
         AgentDescription {
             id: name.to_owned(),
             name: name.to_owned(),
+            aliases: Vec::new(),
             bin: command.first().cloned().unwrap_or_default(),
             available: true,
             path: None,
@@ -131,6 +136,10 @@ impl AgentDescription {
             docs_url: None,
             diagnostics: Vec::new(),
         }
+    }
+
+    pub(crate) fn has_name(&self, name: &str) -> bool {
+        self.id == name || self.aliases.iter().any(|it| it == name)
     }
 
     /// The same agent in a fleet, where it is available if a host has it.

@@ -74,7 +74,12 @@ impl AgentDirectory {
             .expect("the survey does not panic")
     }
 
-    /// Finds the agent of this name.
+    /// The names that a client can use.
+    pub(crate) fn names<'a>(&'a self, survey: &'a AgentSurvey) -> impl Iterator<Item = &'a str> {
+        survey.catalogue.names().chain(self.commands.keys().map(String::as_str))
+    }
+
+    /// Finds the agent of this name or alias.
     pub(crate) fn find(&self, name: &str, survey: &AgentSurvey) -> Option<KnownAgent> {
         let hosted = self.hosted.as_ref().map(|it| it());
         self.find_in(hosted.as_ref(), name, survey)
@@ -86,6 +91,8 @@ impl AgentDirectory {
         name: &str,
         survey: &AgentSurvey,
     ) -> Option<KnownAgent> {
+        let is_command = self.commands.contains_key(name);
+        let name = if is_command { name } else { survey.catalogue.resolve_id(name) };
         let local = if let Some(command) = self.commands.get(name) {
             Some(KnownAgent {
                 agent: AgentDescription::from_command(name, command, &survey.locations),

@@ -9,12 +9,16 @@ use crate::rest::{
     sessions::SessionResource,
 };
 use jackfield_catalog::{DEFAULT_OPTION, check_model};
+use jackfield_protocol::suggest_name;
 
 /// Finds the agent with this id.
 pub(super) async fn find_agent(state: &RestState, id: &str) -> Result<KnownAgent, ApiError> {
     let survey = state.agents.survey().await;
     state.agents.find(id, &survey).ok_or_else(|| {
-        ApiError::bad_request(format!("unknown agent `{id}`: GET /api/agents lists the agents"))
+        let suggestion = suggest_name(id, state.agents.names(&survey));
+        ApiError::bad_request(format!(
+            "unknown agent `{id}`{suggestion}; GET /api/agents lists the agents"
+        ))
     })
 }
 

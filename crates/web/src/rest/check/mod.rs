@@ -49,9 +49,15 @@ async fn plan_new_session(state: &Arc<RestState>, body: RunBody) -> Result<RunPl
         (project, None) => dirs.resolve_project(project.as_deref().unwrap_or(DEFAULT_PROJECT)),
     })
     .await?;
-    let settings = RunSettings { project_id: body.project_id.clone(), ..agent.run_settings() };
+    let settings = RunSettings {
+        // The client compares it with what it sent, which may be an alias.
+        agent_id: id.to_owned(),
+        project_id: body.project_id.clone(),
+        ..agent.run_settings()
+    };
     let unenforced = body.unenforced.unwrap_or(false);
-    let target = RunTarget::NewSession { agent: id.to_owned(), cwd: cwd.clone(), unenforced };
+    let target =
+        RunTarget::NewSession { agent: agent.agent.id.clone(), cwd: cwd.clone(), unenforced };
     finish_plan(state, target, cwd, choices, settings, body).await
 }
 
@@ -61,7 +67,10 @@ async fn plan_in_session(
     body: RunBody,
 ) -> Result<RunPlan, ApiError> {
     let row = sessions::find_session(&state.hub, &session).await?;
-    if let Some(other) = body.agent_id.as_ref().filter(|it| **it != row.agent) {
+    // The session may have been opened with a command that is not in the catalog.
+    let agent =
+        agent::find_agent(state, &row.agent).await.unwrap_or_else(|_| agent::from_session(&row));
+    if let Some(other) = body.agent_id.as_ref().filter(|it| !agent.agent.has_name(it)) {
         let why = format!("session `{session}` belongs to agent `{}`, not `{other}`", row.agent);
         return Err(ApiError::invalid(why));
     }
@@ -69,11 +78,9 @@ async fn plan_in_session(
         let why = format!("session `{session}` works in `{}`: omit `projectId` and `cwd`", row.cwd);
         return Err(ApiError::invalid(why));
     }
-    // The session may have been opened with a command that is not in the catalog.
-    let agent =
-        agent::find_agent(state, &row.agent).await.unwrap_or_else(|_| agent::from_session(&row));
-    let (choices, settings, cwd) =
-        (agent.validate_choices(&body)?, agent.run_settings(), PathBuf::from(&row.cwd));
+    let (choices, cwd) = (agent.validate_choices(&body)?, PathBuf::from(&row.cwd));
+    let own = agent.run_settings();
+    let settings = RunSettings { agent_id: body.agent_id.clone().unwrap_or(own.agent_id), ..own };
     let target = RunTarget::ExistingSession { session, agent: row.agent, cwd: cwd.clone() };
     finish_plan(state, target, cwd, choices, settings, body).await
 }
