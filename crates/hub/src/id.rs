@@ -23,6 +23,16 @@ impl fmt::Display for AgentId {
     }
 }
 
+const PREFIX: &str = "s-";
+const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+const RANDOM_CHARS: usize = 12;
+
+/// Whether a text has the form of a session id without a tenant.
+pub(crate) fn is_session_name(text: &str) -> bool {
+    let random = text.strip_prefix(PREFIX).unwrap_or_default();
+    random.len() == RANDOM_CHARS && random.bytes().all(|it| ALPHABET.contains(&it))
+}
+
 /// Makes session ids from a seed the driver drew. They are names, not credentials.
 #[derive(Debug)]
 pub(crate) struct SessionNames(u64);
@@ -33,10 +43,9 @@ impl SessionNames {
     }
 
     pub(crate) fn session(&mut self) -> SessionId {
-        const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
         let mut bits = self.draw();
-        let mut name = String::from("s-");
-        for _ in 0..12 {
+        let mut name = String::from(PREFIX);
+        for _ in 0..RANDOM_CHARS {
             name.push(char::from(ALPHABET[(bits & 31) as usize]));
             bits >>= 5;
         }

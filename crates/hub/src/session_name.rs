@@ -1,6 +1,6 @@
 //! Names of sessions. The name of a tenant's session starts with the tenant: `acme.s-…`.
 
-use crate::SessionId;
+use crate::{SessionId, id::is_session_name};
 use std::collections::BTreeMap;
 
 /// Separates the tenant from the rest of the name.
@@ -17,6 +17,12 @@ pub(crate) fn named_for(tenant: Option<&str>, name: &str) -> SessionId {
         Some(tenant) => format!("{tenant}{DOT}{name}").into(),
         None => name.into(),
     }
+}
+
+/// Whether a text is a session id in the form of the hub, of this tenant.
+pub(crate) fn is_session_id_of(tenant: Option<&str>, text: &str) -> bool {
+    let name = text.split_once(DOT).map_or(text, |(_, name)| name);
+    tenant_of(text) == tenant && is_session_name(name)
 }
 
 /// **The rule**: a client of a tenant may know the sessions of this tenant and no others.

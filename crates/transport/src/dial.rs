@@ -105,6 +105,11 @@ impl HubDialer {
         HubDialer { hub, tenant }
     }
 
+    /// The tenant on whose behalf it connects.
+    pub fn tenant_name(&self) -> Option<&str> {
+        self.tenant.as_ref().map(|it| &*it.name)
+    }
+
     /// A new connection on which at most the tenant's binding was sent.
     pub async fn dial(&self) -> Result<ClientStream, DialError> {
         let stream = dial_daemon(&self.hub, None).await?;

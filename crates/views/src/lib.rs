@@ -23,7 +23,7 @@ pub mod transcript;
 mod turn_activity;
 pub mod usage;
 
-pub use agent_event::{AgentEvent, AgentEventView};
+pub use agent_event::{AgentEvent, AgentEventView, StatusEvent};
 pub use envelope::{Envelope, EnvelopeView};
 pub use export::SessionExport;
 pub use export_file::{ExportError, ExportHeader, ExportLine, ExportReader, ExportWriter};

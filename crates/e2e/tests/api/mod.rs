@@ -4,6 +4,7 @@ mod cut_off;
 mod described;
 mod idempotency;
 pub(crate) mod metrics;
+mod opening;
 mod refused;
 mod runs;
 mod sessions;

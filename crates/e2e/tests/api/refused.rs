@@ -1,6 +1,6 @@
 //! What is refused before anything is started for it, each with its reason.
 
-use super::{body, make, serve_with};
+use super::{assert_whole, body, make, serve_with, until};
 use jackfield_e2e::{Home, http::Reply};
 use serde_json::{Value, json};
 use std::{fs, os::unix::fs::symlink};
@@ -91,13 +91,19 @@ fn what_only_the_agent_can_refuse_leaves_no_session_behind() {
     ] {
         let mut body = body("hello");
         body[name] = json!(value);
-        let (status, code, message) = said(&web.post("/api/runs", &body));
-        assert_eq!((status, code.as_str()), (400, "VALIDATION_FAILED"), "{message}");
-        assert!(message.contains(part), "{message}");
+        let (run, _) = make(&web, &body);
+        until(&web, &run, "failed");
+        let error = web.get(&format!("/api/runs/{run}")).good()["error"].clone();
+        assert_eq!(error["code"], "VALIDATION_FAILED");
+        assert!(error["message"].as_str().unwrap().contains(part), "{error}");
         let told = web.stream("POST", "/api/chat", &[], Some(&body)).rest();
-        let names: Vec<&str> = told.iter().map(|it| it.name.as_str()).collect();
-        assert_eq!(names, ["error", "end"], "{told:#?}");
-        assert!(told[0].json()["message"].as_str().unwrap().contains(part));
+        assert_whole(&told);
+        let error = told[told.len() - 2].json();
+        assert!(error["message"].as_str().unwrap().contains(part), "{error}");
+        // The response to a request with a key waits until the prompt is in the log.
+        let key = [format!("Idempotency-Key: {name}")];
+        let keyed = web.ask("POST", "/api/runs", &[&key[0]], Some(&body));
+        assert_eq!((keyed.status, said(&keyed).1.as_str()), (400, "VALIDATION_FAILED"));
     }
     assert_eq!(web.get("/api/sessions").good()["sessions"], json!([]));
     daemon.stop();
@@ -111,11 +117,13 @@ fn an_agent_that_wants_a_login_or_cannot_start_is_said_to() {
     ] {
         let home = Home::new();
         let (daemon, web) = serve_with(&home, flags, "");
-        let (status, said, message) = said(&web.post("/api/runs", &body("hello")));
+        let keyed = web.ask("POST", "/api/runs", &["Idempotency-Key: one"], Some(&body("hello")));
+        let (status, said, message) = said(&keyed);
         assert_eq!((status, said.as_str()), (424, code), "{message}");
         let told = web.stream("POST", "/api/chat", &[], Some(&body("hello"))).rest();
-        assert_eq!(told[0].json()["error"]["code"], code, "{told:#?}");
-        assert_eq!(told[1].json()["status"], "failed");
+        assert_whole(&told);
+        assert_eq!(told[told.len() - 2].json()["error"]["code"], code, "{told:#?}");
+        assert_eq!(told.last().unwrap().json()["status"], "failed");
         assert_eq!(web.get("/api/sessions").good()["sessions"], json!([]));
         daemon.stop();
     }

@@ -7,7 +7,7 @@ use crate::{
     parts::HubParts,
     peer::check_setup,
     session::{Session, SessionOpening},
-    session_name::named_for,
+    session_name::{is_session_id_of, named_for},
 };
 use jackfield_events::RequestKey;
 use jackfield_protocol::{Fault, Frame};
@@ -45,8 +45,11 @@ impl Sessions {
         let fallen = if names_agent { Vec::new() } else { it.fallen.clone() };
         let charge = parts.cx.retained_bytes.charge(&it.kept, frame.bytes().len());
         let charge = charge.map_err(|over| Fault::Overloaded { what: over.to_string() })?;
+        let session = match self.requested_session_id(tenant.as_deref(), &params)? {
+            Some(session) => session,
+            None => self.new_session_id(&mut parts.cx, tenant.as_deref()),
+        };
         let opening = SessionOpening::new(conn, id, frame, key, charge, launch, fallen);
-        let session = self.new_session_id(&mut parts.cx, tenant.as_deref());
         self.by_id.insert(session.clone(), Session::opening(session.clone(), opening));
         self.find_agent(parts, &session);
         Ok(())
@@ -71,6 +74,27 @@ impl Sessions {
                 session.leave_agent(parts, agent, "");
             }
         }
+    }
+
+    /// The id that the client chose for its session, which is how it can name the session before it is open.
+    fn requested_session_id(
+        &self,
+        tenant: Option<&str>,
+        params: &Value,
+    ) -> Result<Option<SessionId>, Fault> {
+        let Some(requested) = params.pointer("/_meta/jackfield/session") else { return Ok(None) };
+        let invalid = |why: &str| Fault::InvalidParams {
+            why: format!("`_meta.jackfield.session` {why}: omit it, and the hub chooses an id"),
+        };
+        let requested = requested.as_str().filter(|it| is_session_id_of(tenant, it));
+        let Some(requested) = requested else {
+            return Err(invalid("is not a session id of this client"));
+        };
+        let session = SessionId::from(requested);
+        if self.by_id.contains_key(&session) || self.forks.contains_key(&session) {
+            return Err(invalid("is in use"));
+        }
+        Ok(Some(session))
     }
 
     /// A new session id of this tenant.

@@ -23,8 +23,20 @@ fn allowed_members(method: Method) -> &'static [&'static str] {
 /// `_meta`: members, and what ACP reserves for the W3C trace context.
 const META: [&str; 4] = ["jackfield", "traceparent", "tracestate", "baggage"];
 /// `_meta.jackfield`: what hub, gateway and API read in requests.
-const OUR_META: [&str; 10] =
-    ["agent", "asks", "fingerprint", "ifUnused", "key", "labels", "run", "seq", "start", "steer"];
+const OUR_META: [&str; 12] = [
+    "agent",
+    "asks",
+    "fingerprint",
+    "ifUnused",
+    "key",
+    "labels",
+    "opened",
+    "run",
+    "seq",
+    "session",
+    "start",
+    "steer",
+];
 const SERVER: [&str; 5] = ["_meta", "headers", "name", "type", "url"];
 const HEADER: [&str; 3] = ["_meta", "name", "value"];
 

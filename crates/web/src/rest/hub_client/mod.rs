@@ -3,6 +3,7 @@
 
 mod shared_connection;
 
+use crate::rest::runs::new_session_name;
 use jackfield_hub_client::{ClientProtocol, EventLog, HubClientError, HubConnection};
 use jackfield_protocol::acp::Method;
 use jackfield_transport::HubDialer;
@@ -24,6 +25,12 @@ pub(crate) struct HubClient {
 impl HubClient {
     pub(crate) fn new(dialer: HubDialer) -> HubClient {
         HubClient { dialer, shared: Mutex::new(None) }
+    }
+
+    /// A new session id, which a client knows before the session is open.
+    pub(crate) fn new_session_id(&self) -> String {
+        let name = new_session_name();
+        self.dialer.tenant_name().map_or_else(|| name.clone(), |tenant| format!("{tenant}.{name}"))
     }
 
     /// Opens a connection without `initialize`.

@@ -3,7 +3,9 @@
 use super::{
     RunId, RunSettings, TrackedRun,
     approval::{ApprovalMode, AutoApprover},
-    idempotency::{KeyedRequest, OpenRequestGuard, RunMaker, find_run_maker},
+    idempotency::{KeyedRequest, RunMaker, find_run_maker},
+    opening::OpeningEnd,
+    pending::{PendingRun, RunResultSender},
     progress::RunProgress,
     session_setup::{ReadySession, SettingChoices, prepare_session},
 };
@@ -23,7 +25,7 @@ use std::{
     path::PathBuf,
     sync::{Arc, atomic::Ordering},
 };
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 
 /// The session that gets the prompt.
 #[derive(Debug, Clone)]
@@ -41,6 +43,12 @@ pub(crate) enum RunTarget {
     },
 }
 
+impl RunTarget {
+    fn opens_session(&self) -> bool {
+        matches!(self, RunTarget::NewSession { .. })
+    }
+}
+
 /// A validated run that is not started yet.
 #[derive(Debug)]
 pub(crate) struct RunPlan {
@@ -50,64 +58,6 @@ pub(crate) struct RunPlan {
     pub(crate) approve: Option<ApprovalMode>,
     pub(crate) settings: RunSettings,
     pub(crate) request: Option<KeyedRequest>,
-}
-
-type RunAnnouncement = Option<Result<Arc<TrackedRun>, ApiError>>;
-
-/// A run whose prompt may not be in the log yet.
-#[derive(Debug, Clone)]
-pub(crate) struct PendingRun {
-    run: watch::Receiver<RunAnnouncement>,
-    /// Cancels the run in any state.
-    pub(crate) stop: Arc<Notify>,
-    /// An earlier request with the same key started the run.
-    pub(crate) is_repeat: bool,
-}
-
-impl PendingRun {
-    /// A run that an earlier request started.
-    pub(super) fn from_earlier(run: Arc<TrackedRun>) -> PendingRun {
-        let stop = run.stop.clone();
-        let (_, run) = watch::channel(Some(Ok(run)));
-        PendingRun { run, stop, is_repeat: true }
-    }
-
-    /// The same run for a request that did not start it.
-    pub(super) fn into_repeat(self) -> PendingRun {
-        PendingRun { is_repeat: true, ..self }
-    }
-
-    /// Waits until the prompt of the run is in the log.
-    pub(crate) async fn wait(mut self) -> Result<Arc<TrackedRun>, ApiError> {
-        let announced = self.run.wait_for(Option::is_some).await.map(|it| it.clone());
-        announced.ok().flatten().unwrap_or_else(|| {
-            let why = "the request that was to start this run ended before: repeat it";
-            Err(ApiError::new(ErrorCode::UpstreamUnavailable, why))
-        })
-    }
-}
-
-/// Announces to all waiting requests that a run is in the log, or why it could not be started.
-#[derive(Debug)]
-pub(super) struct RunResultSender {
-    run: watch::Sender<RunAnnouncement>,
-    stop: Arc<Notify>,
-    /// While this is set, requests with the same key wait for the run.
-    pub(super) open_request: Option<OpenRequestGuard>,
-}
-
-impl RunResultSender {
-    pub(super) fn new() -> RunResultSender {
-        RunResultSender { run: watch::Sender::new(None), stop: Arc::default(), open_request: None }
-    }
-
-    pub(super) fn pending_run(&self) -> PendingRun {
-        PendingRun { run: self.run.subscribe(), stop: self.stop.clone(), is_repeat: false }
-    }
-
-    pub(super) fn announce(self, run: Result<Arc<TrackedRun>, ApiError>) {
-        self.run.send_replace(Some(run));
-    }
 }
 
 /// Starts the run of a request, unless an earlier request with the same key has started it. The run
@@ -164,20 +114,46 @@ fn spawn_driver(
 }
 
 async fn drive_run(state: Arc<RestState>, plan: RunPlan, sender: RunResultSender) {
-    let stop = sender.stop.clone();
-    let prepared = tokio::select! {
-        prepared = prepare_session(&state, &plan) => prepared,
-        // The hub abandons a session that a disconnected client was opening.
-        () = stop.notified() => Err(ApiError::new(ErrorCode::Conflict, "the run was canceled")),
+    let session = match &plan.target {
+        RunTarget::NewSession { .. } => state.hub.new_session_id(),
+        RunTarget::ExistingSession { session, .. } => session.clone(),
     };
+    let (stop, opens_session) = (sender.stop.clone(), plan.target.opens_session());
+    let (id, settings) = (RunId::new(&session), plan.settings.clone());
+    let run = Arc::new(TrackedRun::opening(id, settings, opens_session, stop.clone()));
+    if opens_session || !plan.choices.is_empty() {
+        // Clients can follow and cancel the run while the agent starts.
+        state.runs.add(&run);
+        sender.announce(Ok(run.clone()));
+    }
+    let prepared = tokio::select! {
+        prepared = prepare_session(&state, &plan, &run) => prepared.map_err(OpeningEnd::Failed),
+        // The hub abandons a session that a disconnected client was opening.
+        () = stop.notified() => Err(OpeningEnd::Canceled),
+    };
+    if matches!(prepared, Err(OpeningEnd::Canceled)) && opens_session {
+        // The agent may have opened the session in this moment.
+        let opened = json!({ "sessionId": session });
+        let _deleted = state.hub.call_method(Method::SessionDelete, &opened).await;
+    }
     let driver = match prepared {
-        Ok(session) => RunDriver::start(&state, session, plan, stop).await.map_err(ApiError::from),
-        Err(error) => Err(error),
+        Ok(session) => RunDriver::start(&state, session, plan, run.clone())
+            .await
+            .map_err(|it| OpeningEnd::Failed(it.into())),
+        Err(end) => Err(end),
     };
     match driver {
         Ok(driver) => driver.run_to_end(sender).await,
-        Err(error) => sender.announce(Err(error)),
+        Err(end) => end_opening(&run, end, &sender),
     }
+}
+
+/// Ends a run whose prompt is not in the log and will not be.
+fn end_opening(run: &TrackedRun, end: OpeningEnd, sender: &RunResultSender) {
+    let error = end.to_error();
+    run.end_opening(end);
+    run.has_driver.store(false, Ordering::SeqCst);
+    sender.announce_failure(error);
 }
 
 /// Follows a run that an earlier daemon did not finish. A held prompt is released.
@@ -209,14 +185,16 @@ impl RunDriver {
         state: &Arc<RestState>,
         session: ReadySession,
         plan: RunPlan,
-        stop: Arc<Notify>,
+        run: Arc<TrackedRun>,
     ) -> Result<RunDriver, HubClientError> {
-        let ReadySession { mut connection, session, accepts_images } = session;
+        let ReadySession { mut connection, session, accepts_images, opened } = session;
         // Only events from now on are part of the run.
         let attach = attach_params(&session, i64::MAX.unsigned_abs());
         connection.call_method(Method::ControlAttach, &attach).await?;
-        let id = RunId::new(&session);
-        let mut meta = json!({ "run": id.as_str(), "start": plan.settings });
+        let mut meta = json!({ "run": run.id.as_str(), "start": plan.settings });
+        if let Some(opened) = opened {
+            meta["opened"] = json!(opened);
+        }
         plan.request.iter().for_each(|it| it.add_to(&mut meta));
         let params = json!({
             "sessionId": session,
@@ -224,7 +202,6 @@ impl RunDriver {
             "_meta": { "jackfield": meta },
         });
         let prompt_id = Some(connection.send_request(Method::SessionPrompt, &params).await?);
-        let run = Arc::new(TrackedRun::new(RunProgress::new(id.clone()), id, true, stop));
         let approver = plan.approve.map(AutoApprover::new);
         Ok(RunDriver { state: state.clone(), connection, run, prompt_id, approver })
     }
@@ -273,14 +250,15 @@ impl RunDriver {
                     if Some(response.id) == self.prompt_id && sender.is_some() =>
                 {
                     if let Some(sender) = sender {
-                        sender.announce(Err(rejection_error(response.into_result())));
+                        let error = rejection_error(response.into_result());
+                        end_opening(&self.run, OpeningEnd::Failed(error), &sender);
                     }
                     return;
                 }
                 Ok(HubMessage::Response(_) | HubMessage::Frame(_)) => {}
                 Err(error) => {
                     if let Some(sender) = sender {
-                        sender.announce(Err(error.into()));
+                        end_opening(&self.run, OpeningEnd::Failed(error.into()), &sender);
                     }
                     break;
                 }
@@ -304,6 +282,7 @@ impl RunDriver {
         let Some(event) = self.run.progress().apply(line) else { return Ok(()) };
         if let Some(sender) = sender.take() {
             self.state.runs.add(&self.run);
+            self.run.set_logged();
             sender.announce(Ok(self.run.clone()));
         }
         let answer = match &event.body {

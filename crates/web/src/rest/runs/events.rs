@@ -3,7 +3,9 @@
 
 use super::{
     RunId,
-    progress::{RunOutcome, RunProgress, RunSettings, RunStatus},
+    opening::{OpenedSession, opening_events},
+    outcome::RunOutcome,
+    progress::{RunProgress, RunSettings, RunStatus},
 };
 use crate::rest::{agents::PLAIN, error::ApiError, streaming::ChunkWriter};
 use jackfield_events::{AgentExited, EventBody};
@@ -134,7 +136,10 @@ impl RunEvents {
         let Some(event) = self.progress.apply(line) else { return Vec::new() };
         let mut events = Vec::new();
         if is_first {
-            events.push(self.start());
+            events.push(start_event(&self.id, &self.progress.settings));
+            let model = self.progress.settings.model.as_deref();
+            let opened = self.progress.opened.as_ref();
+            events.extend(opened.into_iter().flat_map(|it| opening_run_events(Some(it), model)));
         }
         let is_plain = self.progress.settings.stream_format == PLAIN;
         let agent_events = self.agent_events.fold_event(&event);
@@ -144,29 +149,44 @@ impl RunEvents {
         {
             events.push(RunEvent::Stderr(OutputChunk { chunk: stderr.to_string() }));
         }
-        if let (Some(outcome), Some(status)) = (self.progress.outcome(), self.progress.status()) {
-            events.extend(outcome.error.as_ref().map(RunEvent::error));
-            events.push(self.end(status, outcome));
-        }
+        events.extend(end_events(&self.id, &self.progress));
         events
     }
+}
 
-    fn start(&self) -> RunEvent {
-        let (run_id, session_id) = (self.id.to_string(), self.id.session());
-        RunEvent::Start(RunStart { run_id, session_id, settings: self.progress.settings.clone() })
-    }
+/// The first event of a run.
+pub(super) fn start_event(id: &RunId, settings: &RunSettings) -> RunEvent {
+    let (run_id, session_id) = (id.to_string(), id.session());
+    RunEvent::Start(RunStart { run_id, session_id, settings: settings.clone() })
+}
 
-    fn end(&self, status: RunStatus, outcome: &RunOutcome) -> RunEvent {
-        RunEvent::End(RunEnd {
-            code: outcome.code,
-            signal: outcome.signal.clone(),
-            status,
-            stop_reason: outcome.stop_reason.clone(),
-            run_id: Some(self.id.to_string()),
-            session_id: Some(self.id.session()),
-            turn: self.progress.turn,
-        })
-    }
+/// The events of opening a session, which follow `start`.
+pub(super) fn opening_run_events(
+    opened: Option<&OpenedSession>,
+    chosen_model: Option<&str>,
+) -> impl Iterator<Item = RunEvent> + use<> {
+    opening_events(opened, chosen_model).into_iter().map(RunEvent::Agent)
+}
+
+/// The last events of a run; none if it has not ended.
+pub(super) fn end_events(id: &RunId, progress: &RunProgress) -> Vec<RunEvent> {
+    let (Some(outcome), Some(status)) = (progress.outcome(), progress.status()) else {
+        return Vec::new();
+    };
+    let end = run_end(id, status, outcome, progress.turn);
+    outcome.error.as_ref().map(RunEvent::error).into_iter().chain([end]).collect()
+}
+
+fn run_end(id: &RunId, status: RunStatus, outcome: &RunOutcome, turn: Option<u64>) -> RunEvent {
+    RunEvent::End(RunEnd {
+        code: outcome.code,
+        signal: outcome.signal.clone(),
+        status,
+        stop_reason: outcome.stop_reason.clone(),
+        run_id: Some(id.to_string()),
+        session_id: Some(id.session()),
+        turn,
+    })
 }
 
 /// Converts an agent event. An error is left out, because the end of the run reports it.

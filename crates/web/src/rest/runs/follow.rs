@@ -2,18 +2,92 @@
 
 use super::{
     TrackedRun,
-    events::{RunEvent, RunEvents},
+    events::{RunEvent, RunEvents, end_events, opening_run_events, start_event},
+    opening::OpeningStage,
 };
 use crate::rest::{
+    RestState,
     error::{ApiError, ErrorCode},
     log_reader,
-    streaming::{ChunkWriter, ReaderDisconnected},
+    streaming::{ChunkWriter, KEEP_ALIVE_INTERVAL, ReaderDisconnected},
 };
 use jackfield_hub_client::{EventLog, HubClientError, LogEntry};
 
-/// Streams the events of a run after the number `after`, up to its end. A client that has received all of
-/// them gets the last one again, so that it does not wait for an end that it missed.
+/// Streams the events of a run after the number `after`, up to its end: first those before its prompt is in the
+/// log, then those of the log. `log` is the opened log, if the prompt is known to be there.
 pub(crate) async fn stream_run(
+    state: &RestState,
+    run: &TrackedRun,
+    log: Option<EventLog>,
+    after: u64,
+    writer: &mut ChunkWriter,
+) -> Result<(), ReaderDisconnected> {
+    let (log, after) = match log {
+        Some(log) => (Ok(log), after),
+        None => {
+            let Some(written) = stream_opening(run, after, writer).await? else { return Ok(()) };
+            let log = state.hub.open_log(&run.id.session(), run.read_after()).await;
+            (log, after.max(written))
+        }
+    };
+    match log {
+        Ok(log) => stream_log(run, log, after, writer).await,
+        Err(error) => {
+            write_failure(&error.into(), after, writer);
+            writer.flush().await
+        }
+    }
+}
+
+/// Streams the events of a run until its prompt is in the log, and returns their number; `None` if it ended before.
+async fn stream_opening(
+    run: &TrackedRun,
+    after: u64,
+    writer: &mut ChunkWriter,
+) -> Result<Option<u64>, ReaderDisconnected> {
+    let mut stages = run.opening.subscribe();
+    let mut opening = vec![start_event(&run.id, &run.progress().settings)];
+    let mut number = 0;
+    loop {
+        let stage = stages.borrow_and_update().clone();
+        match &stage {
+            OpeningStage::Starting { opens_session: true } => {
+                opening.splice(1.., opening_run_events(None, None));
+            }
+            OpeningStage::Opened(it) => {
+                opening.splice(1.., opening_run_events(Some(it), None));
+            }
+            OpeningStage::Ended => opening.extend(end_events(&run.id, &run.progress())),
+            OpeningStage::Starting { .. } | OpeningStage::Logged => {}
+        }
+        if stage == OpeningStage::Logged {
+            return Ok(Some(number));
+        }
+        for event in opening.iter().skip(usize::try_from(number).unwrap_or(usize::MAX)) {
+            number += 1;
+            if after < number {
+                event.write_to(number, writer);
+            }
+        }
+        if stage == OpeningStage::Ended {
+            if let Some(last) = opening.last().filter(|_| number <= after) {
+                last.write_to(number, writer);
+            }
+            writer.flush().await?;
+            return Ok(None);
+        }
+        writer.flush().await?;
+        tokio::select! {
+            changed = stages.changed() => if changed.is_err() { return Ok(Some(number)) },
+            disconnected = writer.wait_disconnected() => return Err(disconnected),
+            () = tokio::time::sleep(KEEP_ALIVE_INTERVAL) => writer.keep_alive().await?,
+        }
+    }
+}
+
+/// Streams the events of a run from the log. A client that has received all of them gets the last one again, so
+/// that it does not wait for an end that it missed.
+async fn stream_log(
     run: &TrackedRun,
     mut log: EventLog,
     after: u64,

@@ -15,13 +15,7 @@ const TENANT_CHARS_MAX: usize = 32;
 impl RunId {
     /// Creates a new id in this session.
     pub(crate) fn new(session: &str) -> RunId {
-        let mut bytes = [0; RANDOM_CHARS];
-        // Creating the access token has already required random bytes.
-        getrandom::fill(&mut bytes).expect("the system provides random bytes");
-        let random: String = bytes
-            .iter()
-            .map(|it| char::from(ALPHABET[usize::from(*it) % ALPHABET.len()]))
-            .collect();
+        let random = random_chars::<RANDOM_CHARS>();
         let (tenant, plain) = session.split_once('.').map_or(("", session), |it| it);
         let dot = if tenant.is_empty() { "" } else { "." };
         let plain = plain.strip_prefix("s-").unwrap_or(plain);
@@ -57,6 +51,18 @@ impl RunId {
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+/// A new session id without a tenant, in the form of the hub.
+pub(crate) fn new_session_name() -> String {
+    format!("s-{}", random_chars::<SESSION_CHARS>())
+}
+
+fn random_chars<const N: usize>() -> String {
+    let mut bytes = [0; N];
+    // Creating the access token has already required random bytes.
+    getrandom::fill(&mut bytes).expect("the system provides random bytes");
+    bytes.iter().map(|it| char::from(ALPHABET[usize::from(*it) % ALPHABET.len()])).collect()
 }
 
 impl fmt::Display for RunId {

@@ -5,7 +5,7 @@
 //! run.
 
 use super::{
-    PendingRun, RunId, TrackedRun, driver::RunResultSender, find::find_run, progress::run_id_of,
+    PendingRun, RunId, TrackedRun, find::find_run, pending::RunResultSender, progress::run_id_of,
 };
 use crate::rest::{
     RestState,

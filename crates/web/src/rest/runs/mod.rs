@@ -1,7 +1,8 @@
 //! Runs: prompts sent through the REST API.
 //!
-//! Read in this order: `id` is the id of a run, `progress` follows a run through its session's log,
-//! `events` are the events that clients receive. `idempotency` recognizes repeated requests.
+//! Read in this order: `id` is the id of a run, `progress` follows a run through its session's log to its
+//! `outcome`, `opening` is a run before that, `events` are the events that clients receive. `pending` is a
+//! requested run, `idempotency` recognizes repeated requests.
 //! `session_setup` opens or resumes a session, `driver` sends the prompt and follows it to its end,
 //! `approval` answers permission requests. `follow` streams a run to one client. [`RunRegistry`] is a
 //! cache: the log has everything about a run, and `find` reads it there.
@@ -13,21 +14,26 @@ mod find;
 mod follow;
 mod id;
 mod idempotency;
+mod opening;
+mod outcome;
+mod pending;
 mod progress;
 mod routes;
 mod session_setup;
 
 pub(crate) use approval::ApprovalMode;
 
-pub(crate) use driver::{PendingRun, RunPlan, RunTarget, start_run};
+pub(crate) use driver::{RunPlan, RunTarget, start_run};
 pub(crate) use events::RunEvent;
-pub(crate) use id::RunId;
+pub(crate) use id::{RunId, new_session_name};
 pub(crate) use idempotency::IdempotencyKey;
+pub(crate) use pending::PendingRun;
 pub(crate) use progress::RunSettings;
 pub(crate) use routes::*;
 pub(crate) use session_setup::SettingChoices;
 
 use idempotency::OpenRequests;
+use opening::OpeningStage;
 use progress::{RunProgress, RunStatus};
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -36,7 +42,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
 };
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 /// The number of cached runs. All others are read from the log.
 const CACHED_MAX: usize = 1000;
@@ -52,11 +58,22 @@ pub(crate) struct TrackedRun {
     has_driver: AtomicBool,
     /// Tells the driver to cancel the run.
     pub(crate) stop: Arc<Notify>,
+    /// How far the run is on the way to its prompt.
+    opening: watch::Sender<OpeningStage>,
 }
 
 impl TrackedRun {
     fn new(progress: RunProgress, id: RunId, has_driver: bool, stop: Arc<Notify>) -> TrackedRun {
-        TrackedRun { id, progress: Mutex::new(progress), has_driver: has_driver.into(), stop }
+        let (progress, has_driver) = (Mutex::new(progress), has_driver.into());
+        let opening = watch::Sender::new(OpeningStage::Logged);
+        TrackedRun { id, progress, has_driver, stop, opening }
+    }
+
+    /// A run whose agent starts before its prompt is sent.
+    fn opening(id: RunId, settings: RunSettings, opens_session: bool, stop: Arc<Notify>) -> Self {
+        let progress = RunProgress::opening(id.clone(), settings, opening::now());
+        let opening = watch::Sender::new(OpeningStage::Starting { opens_session });
+        TrackedRun { opening, ..TrackedRun::new(progress, id, true, stop) }
     }
 
     fn progress(&self) -> MutexGuard<'_, RunProgress> {

@@ -1,10 +1,13 @@
 //! The progress of a run, folded from its session's log. Nothing else about a run is stored, so it can be
 //! restored wherever the log is.
 
-use super::RunId;
-use crate::rest::error::{ApiError, ErrorCode};
-use jackfield_events::{EventBody, EventKind, PromptWithdrawn, ReceivedEvent, Time, TurnOutcome};
-use jackfield_hub_client::{ErrorResponse, EventLine};
+use super::{
+    RunId,
+    opening::OpenedSession,
+    outcome::{RunOutcome, ended_outcome, withdrawn_outcome},
+};
+use jackfield_events::{EventBody, EventKind, ReceivedEvent, Time};
+use jackfield_hub_client::EventLine;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -43,23 +46,14 @@ pub(crate) struct RunSettings {
     pub(crate) mode: Option<String>,
 }
 
-/// How a run ended.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct RunOutcome {
-    /// The stop reason of the agent.
-    pub(crate) stop_reason: Option<String>,
-    pub(crate) error: Option<ApiError>,
-    /// Like the exit code of a process: 0 means success.
-    pub(crate) code: Option<i64>,
-    pub(crate) signal: Option<String>,
-}
-
 /// The state of a run after the events so far.
 #[derive(Debug, Clone)]
 pub(crate) struct RunProgress {
     id: RunId,
     stage: RunStage,
     pub(crate) settings: RunSettings,
+    /// Set if a session was opened for the run, as soon as its prompt is in the log.
+    pub(super) opened: Option<OpenedSession>,
     /// The sequence number of its first event.
     pub(crate) first_seq: u64,
     /// Unix milliseconds.
@@ -73,6 +67,8 @@ pub(crate) struct RunProgress {
 enum RunStage {
     /// Its prompt was not found yet.
     NotFound,
+    /// Its prompt is not in the log yet, because its agent starts.
+    Opening,
     /// Its prompt is queued under this number.
     Queued(u64),
     Running,
@@ -85,6 +81,7 @@ impl RunProgress {
             id,
             stage: RunStage::NotFound,
             settings: RunSettings::default(),
+            opened: None,
             first_seq: 0,
             created_at: None,
             started_at: None,
@@ -93,11 +90,24 @@ impl RunProgress {
         }
     }
 
+    /// A run whose agent starts before its prompt is sent.
+    pub(super) fn opening(id: RunId, settings: RunSettings, now: Time) -> RunProgress {
+        let (stage, created_at) = (RunStage::Opening, Some(now.0));
+        RunProgress { stage, settings, created_at, ..RunProgress::new(id) }
+    }
+
+    /// Ends a run whose prompt did not get into the log.
+    pub(super) fn end_opening(&mut self, outcome: (RunStatus, RunOutcome), now: Time) {
+        if matches!(self.stage, RunStage::Opening) {
+            self.end(outcome, now);
+        }
+    }
+
     /// `None` before its first event.
     pub(crate) fn status(&self) -> Option<RunStatus> {
         match &self.stage {
             RunStage::NotFound => None,
-            RunStage::Queued(_) => Some(RunStatus::Queued),
+            RunStage::Opening | RunStage::Queued(_) => Some(RunStatus::Queued),
             RunStage::Running => Some(RunStatus::Running),
             RunStage::Ended(status, _) => Some(*status),
         }
@@ -118,7 +128,7 @@ impl RunProgress {
     /// Applies the next event of the session. Returns the event if it is about this run.
     pub(crate) fn apply(&mut self, line: &EventLine) -> Option<ReceivedEvent> {
         match self.stage {
-            RunStage::NotFound => self.find_prompt(line),
+            RunStage::NotFound | RunStage::Opening => self.find_prompt(line),
             RunStage::Queued(prompt) => self.apply_queued(prompt, line),
             RunStage::Running => self.apply_running(line),
             RunStage::Ended(..) => None,
@@ -136,6 +146,7 @@ impl RunProgress {
             return None;
         }
         self.settings = serde_json::from_value(meta["start"].clone()).unwrap_or_default();
+        self.opened = serde_json::from_value(meta["opened"].clone()).unwrap_or_default();
         self.first_seq = line.seq;
         self.created_at = Some(event.at.0);
         match &event.body {
@@ -202,59 +213,6 @@ fn prompt_frame(event: &ReceivedEvent) -> Option<&Value> {
         EventBody::Prompted(started) => Some(&started.frame),
         _ => None,
     }
-}
-
-/// The outcome of a withdrawn prompt: cancelled by a client, or failed.
-fn withdrawn_outcome(withdrawn: &PromptWithdrawn) -> (RunStatus, RunOutcome) {
-    if withdrawn.is_by_client() {
-        let stop_reason = Some(CANCELLED.to_owned());
-        return (RunStatus::Canceled, RunOutcome { stop_reason, ..RunOutcome::default() });
-    }
-    let error = ApiError::new(ErrorCode::AgentUnavailable, &*withdrawn.why);
-    (RunStatus::Failed, RunOutcome { error: Some(error), code: Some(1), ..RunOutcome::default() })
-}
-
-const CANCELLED: &str = "cancelled";
-
-fn ended_outcome(outcome: &TurnOutcome<Value>) -> (RunStatus, RunOutcome) {
-    let answer = match outcome {
-        TurnOutcome::Stopped(answer) => answer,
-        TurnOutcome::Failed(error) | TurnOutcome::Interrupted(error) => {
-            let (code, signal) = parse_exit(error);
-            let error = Some(ApiError::from_response(&ErrorResponse::new(error.clone())));
-            return (
-                RunStatus::Failed,
-                RunOutcome { error, code, signal, ..RunOutcome::default() },
-            );
-        }
-    };
-    let reason = answer["stopReason"].as_str().unwrap_or_default();
-    let stop_reason = Some(reason.to_owned());
-    match reason {
-        "end_turn" => {
-            let code = Some(0);
-            (RunStatus::Succeeded, RunOutcome { stop_reason, code, ..RunOutcome::default() })
-        }
-        CANCELLED => (RunStatus::Canceled, RunOutcome { stop_reason, ..RunOutcome::default() }),
-        // The agent did not finish, so its output is not a complete answer.
-        other => {
-            let message = format!("the agent stopped before it finished: {other}");
-            let error = Some(ApiError::new(ErrorCode::AgentExecutionFailed, message));
-            (RunStatus::Failed, RunOutcome { stop_reason, error, code: Some(1), signal: None })
-        }
-    }
-}
-
-/// The exit code or signal of the agent process, if its exit ended the turn: `exit status 3`, `signal 9 (KILL)`.
-fn parse_exit(error: &Value) -> (Option<i64>, Option<String>) {
-    let status =
-        error.pointer("/data/jackfield/status").and_then(Value::as_str).unwrap_or_default();
-    let signal = status.strip_prefix("signal ").map(|it| {
-        let name = it.split_once('(').and_then(|(_, name)| name.strip_suffix(')'));
-        name.map_or_else(|| it.to_owned(), |name| format!("SIG{name}"))
-    });
-    let code = status.strip_prefix("exit status ").and_then(|it| it.parse().ok());
-    (if signal.is_some() { None } else { code.or(Some(1)) }, signal)
 }
 
 #[cfg(test)]

@@ -78,7 +78,7 @@ fn mark_repeat(mut response: Response, is_repeat: bool) -> Response {
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
-/// Waits for a run and streams it. Opening a session may take long, so the stream is kept alive.
+/// Waits for a run and streams it.
 async fn stream_pending(
     state: &RestState,
     pending: PendingRun,
@@ -92,15 +92,9 @@ async fn stream_pending(
             () = tokio::time::sleep(KEEP_ALIVE_INTERVAL) => writer.keep_alive().await?,
         }
     };
-    let log = match &run {
-        Ok(run) => {
-            state.hub.open_log(&run.id.session(), run.read_after()).await.map_err(Into::into)
-        }
-        Err(error) => Err(error.clone()),
-    };
-    match (run, log) {
-        (Ok(run), Ok(log)) => stream_run(&run, log, 0, writer).await,
-        (_, Err(error)) | (Err(error), _) => {
+    match run {
+        Ok(run) => stream_run(state, &run, None, 0, writer).await,
+        Err(error) => {
             write_failure(&error, 0, writer);
             writer.flush().await
         }
@@ -130,17 +124,24 @@ async fn start_detached(
             "`cancelOnDisconnect` is only for /api/chat: here the client does not stay connected";
         return Err(ApiError::invalid(why));
     }
+    let is_keyed = key.is_some();
     let pending = start_run(state, body, key).await?;
     let is_repeat = pending.is_repeat;
     let run = pending.wait().await?;
+    if is_keyed {
+        // The response promises that a repeated request gets the same run, also after a crash.
+        run.wait_logged().await?;
+    }
     let made = RunMade { run_id: run.id.to_string(), session_id: run.id.session() };
     Ok(mark_repeat((StatusCode::ACCEPTED, Json(made)).into_response(), is_repeat))
 }
 
 /// Start a run in the background
 ///
-/// The response is sent when the prompt is in the log of the session. A repeated request with the same
-/// `Idempotency-Key` and body gets the response to the first request.
+/// If the run has to open a session, the response is sent before the agent starts: `/api/runs/{runId}/events` has what
+/// follows, and `/api/runs/{runId}/cancel` cancels it. Otherwise, and with an `Idempotency-Key`, the response is sent
+/// when the prompt is in the log of the session. A repeated request with the same `Idempotency-Key` and body gets the
+/// response to the first request.
 #[utoipa::path(
     post, path = "/api/runs", tag = "runs", request_body = RunBody,
     params(("Idempotency-Key" = Option<String>, Header, description = "repeated requests with the same key and body start one run; kept for 24 hours", max_length = 255)),
@@ -366,9 +367,13 @@ pub(crate) async fn run_events(
     };
     let after = last.resolve_position(query.after.as_deref(), parse)?.unwrap_or(0);
     let run = find_run(&state, &id).await?;
-    let log = state.hub.open_log(&run.id.session(), run.read_after()).await?;
+    let log = if run.is_logged() {
+        Some(state.hub.open_log(&run.id.session(), run.read_after()).await?)
+    } else {
+        None
+    };
     let (mut writer, chunks) = streaming::chunk_channel();
-    tokio::spawn(async move { stream_run(&run, log, after, &mut writer).await });
+    tokio::spawn(async move { stream_run(&state, &run, log, after, &mut writer).await });
     Ok(chunks.into_event_response())
 }
 

@@ -1,13 +1,19 @@
 //! Prepares a session for a prompt: opens or resumes it, and changes its settings.
 
 use super::{
+    TrackedRun,
     driver::{RunPlan, RunTarget},
     idempotency::KeyedRequest,
+    opening::OpenedSession,
 };
-use crate::rest::{RestState, error::ApiError, hub_client::initialize};
+use crate::rest::{
+    RestState,
+    error::{ApiError, ErrorCode},
+    hub_client::initialize,
+};
 use jackfield_hub_client::{HubClientError, HubConnection};
 use jackfield_protocol::acp::Method;
-use jackfield_views::options::{SessionSetting, SettingError, plan_change};
+use jackfield_views::options::{SessionSetting, SettingError, find_offer, plan_change};
 use serde_json::{Value, json};
 
 /// Settings to change before the prompt. A missing setting is left to the agent.
@@ -19,6 +25,10 @@ pub(crate) struct SettingChoices {
 }
 
 impl SettingChoices {
+    pub(super) fn is_empty(&self) -> bool {
+        self.iter().next().is_none()
+    }
+
     fn iter(&self) -> impl Iterator<Item = (SessionSetting, &'static str, &str)> {
         let settings = [
             (SessionSetting::Model, "model", &self.model),
@@ -36,16 +46,20 @@ pub(super) struct ReadySession {
     pub(super) session: String,
     /// The agent accepts images.
     pub(super) accepts_images: bool,
+    /// Set if the session was opened for this run.
+    pub(super) opened: Option<OpenedSession>,
 }
 
 /// Opens or resumes the session of a run. If a new session cannot be used, it is deleted.
 pub(super) async fn prepare_session(
     state: &RestState,
     plan: &RunPlan,
+    run: &TrackedRun,
 ) -> Result<ReadySession, ApiError> {
     let RunPlan { target, choices, .. } = plan;
+    let session = run.id.session();
     let mut connection = state.hub.dial().await?;
-    let (session, setup, accepts_images) = match target {
+    let (setup, accepts_images, opened) = match target {
         RunTarget::NewSession { agent, cwd, unenforced } => {
             let launch = json!({ "agent": agent, "cwd": cwd, "unenforced": unenforced });
             connection.call_method(Method::ControlConnect, &launch).await?;
@@ -54,22 +68,28 @@ pub(super) async fn prepare_session(
             let accepts_images = accepts_images == Some(&Value::Bool(true));
             state.image_support().insert(agent.clone(), accepts_images);
             let mut params = json!({ "cwd": cwd, "mcpServers": [] });
+            params["_meta"] = json!({ "jackfield": { "session": session } });
             let add_key = |it: &KeyedRequest| it.add_to(&mut params["_meta"]["jackfield"]);
             plan.request.iter().for_each(add_key);
             let setup = connection.call_method(Method::SessionNew, &params).await?;
-            (setup["sessionId"].as_str().unwrap_or_default().to_owned(), setup, accepts_images)
+            if setup["sessionId"] != session {
+                return Err(key_in_use_error());
+            }
+            let model = find_offer(&setup, SessionSetting::Model).and_then(|it| it.current);
+            let opened = OpenedSession { model };
+            run.set_opened(opened.clone());
+            (setup, accepts_images, Some(opened))
         }
         RunTarget::ExistingSession { session, agent, cwd } => {
             initialize(&mut connection).await?;
             let params = json!({ "sessionId": session, "cwd": cwd, "mcpServers": [] });
-            let has_choices = choices.iter().next().is_some();
-            let setup = if has_choices {
-                connection.call_method(Method::SessionResume, &params).await?
-            } else {
+            let setup = if choices.is_empty() {
                 Value::Null
+            } else {
+                connection.call_method(Method::SessionResume, &params).await?
             };
             let accepts_images = state.image_support().get(agent).copied().unwrap_or(false);
-            (session.clone(), setup, accepts_images)
+            (setup, accepts_images, None)
         }
     };
     let result = apply_choices(&mut connection, &session, &setup, choices).await;
@@ -79,7 +99,13 @@ pub(super) async fn prepare_session(
             connection.call_method(Method::SessionDelete, &json!({ "sessionId": session })).await;
     }
     result?;
-    Ok(ReadySession { connection, session, accepts_images })
+    Ok(ReadySession { connection, session, accepts_images, opened })
+}
+
+/// The hub answered with the session that another request with the same key has just opened.
+fn key_in_use_error() -> ApiError {
+    let why = "another request with this `Idempotency-Key` has just opened its session: try again";
+    ApiError::new(ErrorCode::IdempotencyKeyInUse, why)
 }
 
 async fn apply_choices(
