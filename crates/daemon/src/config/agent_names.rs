@@ -1,12 +1,15 @@
 //! Names of agents in `config.toml`: an alias of the catalog is replaced by the id of its agent, and an
 //! unknown name is refused.
 
-use super::Settings;
+use super::{Settings, document::InvalidSetting};
 use crate::agent_files::AgentFiles;
 use jackfield_protocol::suggest_name;
 
 /// Replaces aliases and checks `default_agent` and `fallback`. Returns what is invalid.
-pub(super) fn resolve_names(settings: &mut Settings, files: &AgentFiles) -> Result<(), String> {
+pub(super) fn resolve_names(
+    settings: &mut Settings,
+    files: &AgentFiles,
+) -> Result<(), InvalidSetting> {
     resolve_tables(settings, files)?;
     let names: Vec<String> = settings.agents.keys().cloned().collect();
     let resolve = |name: &str| {
@@ -22,10 +25,11 @@ pub(super) fn resolve_names(settings: &mut Settings, files: &AgentFiles) -> Resu
     for (name, agent) in &mut settings.agents {
         let Some(other) = &mut agent.fallback else { continue };
         let invalid = |suggestion: &str| {
-            format!(
+            let reason = format!(
                 "`fallback` of [agents.{name}] is `{other}`, which is not another known \
                  agent{suggestion}; `jackfield agents` lists them"
-            )
+            );
+            InvalidSetting::new(&["agents", name, "fallback"], reason)
         };
         let resolved = resolve(other).map_err(|it| invalid(&it))?;
         if resolved == *name {
@@ -35,10 +39,11 @@ pub(super) fn resolve_names(settings: &mut Settings, files: &AgentFiles) -> Resu
     }
     if let Some(name) = &mut settings.default_agent {
         *name = resolve(name).map_err(|suggestion| {
-            format!(
+            let reason = format!(
                 "`default_agent` is `{name}`, but there is no [agents.{name}] and no such agent in \
                  the catalog{suggestion}; `jackfield agents` lists all"
-            )
+            );
+            InvalidSetting::new(&["default_agent"], reason)
         })?;
     }
     Ok(())
@@ -46,7 +51,7 @@ pub(super) fn resolve_names(settings: &mut Settings, files: &AgentFiles) -> Resu
 
 /// `[agents.ALIAS]` without a command adjusts the agent of that alias. With a command it defines an
 /// agent of that name.
-fn resolve_tables(settings: &mut Settings, files: &AgentFiles) -> Result<(), String> {
+fn resolve_tables(settings: &mut Settings, files: &AgentFiles) -> Result<(), InvalidSetting> {
     for (name, agent) in std::mem::take(&mut settings.agents) {
         let resolved = match agent.command {
             Some(_) => name.as_str(),
@@ -54,9 +59,10 @@ fn resolve_tables(settings: &mut Settings, files: &AgentFiles) -> Result<(), Str
         };
         let resolved = resolved.to_owned();
         if settings.agents.insert(resolved.clone(), agent).is_some() {
-            return Err(format!(
+            let reason = format!(
                 "[agents.{name}] and another table are both about agent `{resolved}`: keep one"
-            ));
+            );
+            return Err(InvalidSetting::new(&["agents", &name], reason));
         }
     }
     Ok(())

@@ -4,15 +4,15 @@ use super::Settings;
 
 /// Changed settings by name. Those that a running daemon cannot change need a restart.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct SettingsChanges {
-    pub(crate) applied: Vec<&'static str>,
-    pub(crate) need_restart: Vec<&'static str>,
+pub struct SettingsChanges {
+    pub applied: Vec<&'static str>,
+    pub need_restart: Vec<&'static str>,
 }
 
 impl Settings {
     /// Applies the settings of `new` that a running daemon can change. The others keep their value,
     /// so that the next comparison names them again.
-    pub(crate) fn apply_changes(&mut self, new: Settings) -> SettingsChanges {
+    pub fn apply_changes(&mut self, new: Settings) -> SettingsChanges {
         let mut changes = SettingsChanges::default();
         apply_setting(&mut changes, "default_agent", &mut self.default_agent, new.default_agent);
         apply_setting(&mut changes, "agents", &mut self.agents, new.agents);

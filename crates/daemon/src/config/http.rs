@@ -99,7 +99,7 @@ mod tests {
             ("hosts = [\"*\"]", "invalid host `*`"),
             ("origins = [\"*\"]", "invalid origin `*`"),
             ("origins = [\"https://a.example/\"]", "invalid origin"),
-            ("hots = []", "unknown field `hots`"),
+            ("hots = []", "unknown key `hots`"),
         ];
         for (line, expected) in mistakes {
             let reason = parse(&format!("[http]\n{line}\n")).unwrap_err();

@@ -70,8 +70,8 @@ pub enum ConfigError {
         #[source]
         source: io::Error,
     },
-    #[error("`{}` is not a valid configuration:\n{reason}", path.display())]
-    Invalid { path: PathBuf, reason: String },
+    #[error("`{}` is not a valid configuration:\n{}", path.display(), join_problems(problems))]
+    Invalid { path: PathBuf, problems: Vec<ConfigProblem> },
 }
 
 /// Reads the file; a missing one counts as empty.
@@ -81,34 +81,55 @@ pub fn load(path: &Path) -> Result<Settings, ConfigError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Settings::default()),
         Err(source) => return Err(ConfigError::Unreadable { path: path.to_owned(), source }),
     };
-    let invalid = |reason| ConfigError::Invalid { path: path.to_owned(), reason };
-    let mut settings = parse(&text).map_err(invalid)?;
+    parse_file(&text, path)
+        .map_err(|problems| ConfigError::Invalid { path: path.to_owned(), problems })
+}
+
+/// Parses the text of the file at `path`, or returns all errors in it.
+pub fn parse_file(text: &str, path: &Path) -> Result<Settings, Vec<ConfigProblem>> {
+    let (mut settings, document) = parse_text(text)?;
     let folder = path.parent().unwrap_or(Path::new("/"));
     settings.http.resolve(folder);
     if !settings.agents.is_empty() || settings.default_agent.is_some() {
-        agent_names::resolve_names(&mut settings, &AgentFiles::open(folder)).map_err(invalid)?;
+        agent_names::resolve_names(&mut settings, &AgentFiles::open(folder))
+            .map_err(|it| vec![document.locate(it)])?;
     }
     Ok(settings)
 }
 
-fn parse(text: &str) -> Result<Settings, String> {
-    let settings: Settings = toml::from_str(text).map_err(|error| error.to_string())?;
-    if let Some(notify) = &settings.notify {
-        notify.check()?;
+fn parse_text(text: &str) -> Result<(Settings, ConfigDocument<'_>), Vec<ConfigProblem>> {
+    let document = ConfigDocument::parse(text).map_err(|it| vec![it])?;
+    let problems = document.find_problems();
+    if !problems.is_empty() {
+        return Err(problems);
     }
-    settings.http.check()?;
-    for (name, agent) in &settings.agents {
-        if agent.command.as_ref().is_some_and(Vec::is_empty) {
-            return Err(format!(
-                "`command` of [agents.{name}] is empty: set it to the program and its arguments, or leave \
-                 it out to use the catalog's"
-            ));
-        }
-    }
-    Ok(settings)
+    let settings: Settings = document.deserialize().map_err(|it| vec![it])?;
+    settings.check().map_err(|it| vec![document.locate(it)])?;
+    Ok((settings, document))
+}
+
+fn join_problems(problems: &[ConfigProblem]) -> String {
+    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
 impl Settings {
+    fn check(&self) -> Result<(), InvalidSetting> {
+        if let Some(notify) = &self.notify {
+            notify.check().map_err(|it| InvalidSetting::new(&["notify"], it))?;
+        }
+        self.http.check().map_err(|it| InvalidSetting::new(&["http"], it))?;
+        for (name, agent) in &self.agents {
+            if agent.command.as_ref().is_some_and(Vec::is_empty) {
+                let reason = format!(
+                    "`command` of [agents.{name}] is empty: set it to the program and its arguments, \
+                     or leave it out to use the catalog's"
+                );
+                return Err(InvalidSetting::new(&["agents", name, "command"], reason));
+            }
+        }
+        Ok(())
+    }
+
     pub fn idle_after(&self) -> Option<Duration> {
         const TEN_MINUTES: u64 = 600;
         let seconds = self.idle_after.unwrap_or(TEN_MINUTES);
@@ -123,15 +144,30 @@ impl Settings {
     }
 }
 
+#[cfg(test)]
+mod accepted_keys;
 mod agent_names;
 mod changes;
+mod document;
 mod duration;
 mod http;
+pub mod keys;
+mod reference;
 mod sessions;
 
+pub use changes::SettingsChanges;
+pub use document::{ConfigDocument, ConfigProblem, describe_unknown_key};
 pub use duration::DurationSetting;
 pub use http::HttpSettings;
+pub use reference::format_key_reference;
 pub use sessions::{LivenessSettings, SessionSettings};
+
+use document::InvalidSetting;
+
+#[cfg(test)]
+fn parse(text: &str) -> Result<Settings, String> {
+    parse_text(text).map(|(settings, _)| settings).map_err(|it| join_problems(&it))
+}
 
 #[cfg(test)]
 mod tests {
