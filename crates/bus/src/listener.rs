@@ -3,7 +3,8 @@
 use crate::serve_error::ServeError;
 use jackfield_protocol::chain;
 use jackfield_transport::{
-    BearerToken, ClientAuthenticator, ClientListener, ClientStream, EndpointAddress, TlsCertificate,
+    BearerToken, ClientAuthenticator, ClientListener, ClientStream, EndpointAddress,
+    TlsCertificate, UNENCRYPTED_WARNING,
 };
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -34,12 +35,13 @@ pub(crate) struct BusListener {
 }
 
 impl BusListener {
-    /// On loopback TCP the token is checked if there is one; on other addresses a token and TLS are
-    /// required.
+    /// On loopback TCP the token is checked if there is one; other addresses require a token and
+    /// TLS, unless the user permitted unencrypted connections.
     pub(crate) fn open(
         transport: &BusTransport,
         token: Option<&BearerToken>,
         certificate: Option<&TlsCertificate>,
+        insecure: bool,
     ) -> Result<BusListener, ServeError> {
         let address = match transport {
             BusTransport::Stdio => EndpointAddress::Stdio,
@@ -53,8 +55,9 @@ impl BusListener {
             (BusTransport::Tcp(at), Some(_), None) => {
                 return Err(ServeError::NeedsToken { address: *at });
             }
-            (BusTransport::Tcp(at), None, _) if !at.ip().to_canonical().is_loopback() => {
-                return Err(ServeError::NotLoopback { address: *at });
+            (BusTransport::Tcp(at), None, token) if insecure => {
+                let authenticator = token.map(ClientAuthenticator::from);
+                ClientListener::bind_insecure(*at, authenticator.as_ref())
             }
             (BusTransport::Tcp(_), None, Some(token)) => {
                 ClientListener::bind(&address, Some(&ClientAuthenticator::from(token)))
@@ -62,6 +65,9 @@ impl BusListener {
             _ => ClientListener::bind_open(&address),
         };
         let listener = bound.map_err(|source| ServeError::Listen { address, source })?;
+        if certificate.is_none() && listener.address().require_private().is_err() {
+            tracing::warn!(address = %listener.address(), "{UNENCRYPTED_WARNING}");
+        }
         let is_unauthenticated = matches!(transport, BusTransport::Tcp(_)) && token.is_none();
         Ok(BusListener { listener, is_unauthenticated })
     }

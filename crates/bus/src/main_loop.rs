@@ -300,7 +300,8 @@ impl BusLoop {
     /// An invalid configuration changes nothing.
     fn reload(&mut self) {
         match self.source.load() {
-            Ok(LoadedConfig { config, frame_bytes_max, warnings }) => {
+            // The listeners stay as they are.
+            Ok(LoadedConfig { config, frame_bytes_max, warnings, insecure: _ }) => {
                 for warning in &warnings {
                     tracing::warn!(config = self.source.name(), "{warning}");
                 }

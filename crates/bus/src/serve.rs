@@ -10,7 +10,7 @@ use crate::routing::Bus;
 use crate::serve_error::ServeError;
 use jackfield_agents::{GuardCommand, ProcessLedger};
 use jackfield_transport::TlsCertificate;
-use jackfield_transport::{BearerToken, EndpointAddress};
+use jackfield_transport::{BearerToken, BindError, EndpointAddress};
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -30,6 +30,9 @@ pub struct BusOptions {
     /// The file with the token that TCP clients must send.
     pub token: Option<PathBuf>,
     pub certificate: Option<TlsCertificate>,
+    /// Unencrypted addresses may be reachable from other machines. The configuration can permit it,
+    /// too.
+    pub insecure: bool,
     /// The address of the metrics page.
     pub metrics: Option<SocketAddr>,
     pub guard: GuardCommand,
@@ -61,10 +64,12 @@ pub fn serve(mut options: BusOptions, on_ready: impl FnOnce(&BusReady)) -> Resul
     let mut builder = tokio::runtime::Builder::new_current_thread();
     let runtime = builder.enable_all().build().map_err(system_error("the runtime"))?;
     runtime.block_on(async move {
+        let insecure = options.insecure || loaded.insecure;
+        let certificate = options.certificate.as_ref();
         let listener =
-            BusListener::open(&options.transport, token.as_ref(), options.certificate.as_ref())?;
+            BusListener::open(&options.transport, token.as_ref(), certificate, insecure)?;
         let (snapshot_requests_tx, snapshot_requests) = metrics::channel();
-        let metrics_listener = options.metrics.map(bind_metrics).transpose()?;
+        let metrics_listener = options.metrics.map(|at| bind_metrics(at, insecure)).transpose()?;
         let (signals, signals_rx) = mpsc::channel(4);
         watch_signals(&signals)?;
         let (worker_events, workers) = mpsc::channel(CHANNEL_CAPACITY);
@@ -99,11 +104,13 @@ pub fn serve(mut options: BusOptions, on_ready: impl FnOnce(&BusReady)) -> Resul
     })
 }
 
-fn bind_metrics(address: SocketAddr) -> Result<tokio::net::TcpListener, ServeError> {
-    if !address.ip().to_canonical().is_loopback() {
-        return Err(ServeError::MetricsNotLoopback { address });
-    }
-    metrics::bind(address).map_err(|source| ServeError::Metrics { address, source })
+fn bind_metrics(at: SocketAddr, insecure: bool) -> Result<tokio::net::TcpListener, ServeError> {
+    let address = EndpointAddress::Http(at);
+    let private = if insecure { Ok(()) } else { address.require_private() };
+    let bound = private.map_err(BindError::from).and_then(|()| {
+        metrics::bind(at).map_err(|source| BindError::Tcp { address: address.clone(), source })
+    });
+    bound.map_err(|source| ServeError::Metrics { address, source })
 }
 
 /// Reaps processes of an earlier bus, and prepares to start workers.

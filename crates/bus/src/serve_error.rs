@@ -16,26 +16,16 @@ pub enum ServeError {
         #[source]
         source: BindError,
     },
-    #[error(
-        "`{address}` can be reached from other machines, and traffic would not be encrypted: \
-         pass --tls-cert, --tls-key and --token-file, or listen on 127.0.0.1"
-    )]
-    NotLoopback { address: SocketAddr },
     #[error("`{address}` with TLS needs a token, or anyone could connect: pass --token-file")]
     NeedsToken { address: SocketAddr },
     #[error("cannot use the token file")]
     Token(#[source] TokenError),
     #[error("cannot serve metrics on `{address}`")]
     Metrics {
-        address: SocketAddr,
+        address: EndpointAddress,
         #[source]
-        source: io::Error,
+        source: BindError,
     },
-    #[error(
-        "metrics on `{address}` could be read from other machines: serve them on 127.0.0.1, behind a \
-         proxy if necessary"
-    )]
-    MetricsNotLoopback { address: SocketAddr },
     #[error("cannot prepare {what}")]
     System {
         what: &'static str,

@@ -35,6 +35,7 @@ pub(crate) const FORMAT: &str = "JACKFIELD_FORMAT";
 pub(crate) const HOST_NAME: &str = "JACKFIELD_HOST_NAME";
 pub(crate) const IDLE_AFTER: &str = "JACKFIELD_IDLE_AFTER";
 pub(crate) const IMAGE: &str = "JACKFIELD_IMAGE";
+pub(crate) const INSECURE: &str = "JACKFIELD_INSECURE";
 pub(crate) const INPUT: &str = "JACKFIELD_INPUT";
 pub(crate) const INTERACTIVE: &str = "JACKFIELD_INTERACTIVE";
 pub(crate) const ISOLATED: &str = "JACKFIELD_ISOLATED";

@@ -14,6 +14,8 @@ pub struct DaemonOptions {
     pub paths: Paths,
     /// In addition to the socket in the runtime directory.
     pub listen: Vec<EndpointAddress>,
+    /// Unencrypted addresses may be reachable from other machines.
+    pub insecure: bool,
     pub idle_after: Option<Duration>,
     pub log: LogTarget,
     /// A filter such as `info`.

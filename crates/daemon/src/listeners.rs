@@ -12,6 +12,7 @@ pub(crate) fn open_listeners(
     addresses: Vec<EndpointAddress>,
     own: &Path,
     passed: Option<OwnedFd>,
+    insecure: bool,
     authenticator: &ClientAuthenticator,
     accepted: &mpsc::Sender<ClientStream>,
 ) -> Result<Vec<EndpointAddress>, BootError> {
@@ -23,6 +24,9 @@ pub(crate) fn open_listeners(
         }
         let listener = match &address {
             EndpointAddress::Unix(path) if path == own => ClientListener::bind_own(path),
+            EndpointAddress::Tcp(at) if insecure => {
+                ClientListener::bind_insecure(*at, Some(authenticator))
+            }
             _ => ClientListener::bind(&address, Some(authenticator)),
         };
         listeners.push(listener.map_err(|source| BootError::Listen { address, source })?);

@@ -18,7 +18,9 @@ use crate::{
 };
 use jackfield_agents::{ProcessLedger, take_passed_socket};
 use jackfield_journal::Journal;
-use jackfield_transport::{BindError, ClientAuthenticator, EndpointAddress, stream_pair};
+use jackfield_transport::{
+    BindError, ClientAuthenticator, EndpointAddress, UNENCRYPTED_WARNING, stream_pair,
+};
 use std::{io, os::unix::net::UnixStream, sync::Arc, time::Duration};
 use tokio::sync::mpsc;
 
@@ -67,7 +69,11 @@ pub fn serve(
         let web = web::start_web(&web_addresses, &options, keys, tenants, metrics, hosts)?;
         bound.extend(web.iter().flat_map(|it| it.addresses.clone()));
         let socket = options.paths.socket();
-        bound.extend(open_listeners(addresses, &socket, passed, keys, &accepted)?);
+        let insecure = options.insecure;
+        bound.extend(open_listeners(addresses, &socket, passed, insecure, keys, &accepted)?);
+        for address in bound.iter().filter(|it| it.require_private().is_err()) {
+            tracing::warn!(%address, "{UNENCRYPTED_WARNING}");
+        }
         let (fleet, inputs) = match fleet_access {
             None => (None, Some(LoopInputs::without_fleet(accepted_rx, snapshot_requests))),
             Some(fleet_access) => {

@@ -48,7 +48,8 @@ pub(crate) fn start_web(
     }
     let (http, certificate) = (&options.settings.http, options.settings.http.certificate());
     let bind = |address: &EndpointAddress| {
-        WebListener::bind(address, certificate.as_ref())
+        let bind = if options.insecure { WebListener::bind_insecure } else { WebListener::bind };
+        bind(address, certificate.as_ref())
             .map_err(|source| BootError::Listen { address: address.clone(), source })
     };
     let listeners: Vec<WebListener> = addresses.iter().map(bind).collect::<Result<_, _>>()?;

@@ -1,7 +1,7 @@
 //! The address of a daemon, as text and as a value.
 
 use std::fmt;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -20,6 +20,10 @@ pub enum EndpointAddress {
     Stdio,
 }
 
+/// What the operator reads about an address that was opened with `--insecure`.
+pub const UNENCRYPTED_WARNING: &str =
+    "address is reachable from other machines and not encrypted, because of `--insecure`";
+
 /// A text that is not an address, or an address that is not supported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
@@ -35,19 +39,39 @@ pub enum AddressError {
     Scheme { scheme: String },
     #[error("`{text}` has no absolute path: write `unix:///path`, with three slashes")]
     NotAbsolute { text: String },
-    #[error("`{text}` has no IP address with a port: write `{scheme}://127.0.0.1:7777`")]
+    #[error("`{text}` has no address with a port: write `{scheme}://127.0.0.1:7777`")]
     NoPort { scheme: String, text: String },
     #[error("invalid address `{text}`: write `stdio://`")]
     NotStdio { text: String },
+    #[error("cannot resolve the host of `{text}`: {reason}")]
+    UnknownHost { text: String, reason: String },
     #[error(
-        "`{address}` is not a loopback address: without TLS the token and all messages would cross \
-         the network unencrypted; use `https://`, or 127.0.0.1 or [::1] and `ssh -L` from elsewhere"
+        "`{address}` can be reached from other machines, and without TLS the token and all messages \
+         would cross the network unencrypted"
     )]
     NotLoopback { address: EndpointAddress },
 }
 
 impl EndpointAddress {
-    /// Refuses an address that would send the token over a network unencrypted.
+    /// Parses an address to listen on. A host name is resolved, and its first address is used.
+    pub fn resolve(text: &str) -> Result<EndpointAddress, AddressError> {
+        let parsed = text.parse();
+        let Err(AddressError::NoPort { scheme, .. }) = &parsed else { return parsed };
+        let authority = text[scheme.len() + "://".len()..].trim_end_matches('/');
+        let has_port = authority
+            .rsplit_once(':')
+            .is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
+        if !has_port {
+            return parsed;
+        }
+        let unknown = |reason: String| AddressError::UnknownHost { text: text.to_owned(), reason };
+        let mut found = authority.to_socket_addrs().map_err(|error| unknown(error.to_string()))?;
+        let at = found.next().ok_or_else(|| unknown("the host has no address".to_owned()))?;
+        format!("{scheme}://{at}").parse()
+    }
+
+    /// Refuses an address that would send the token over a network unencrypted. The only check of
+    /// this rule: a listener that skips it was started with `--insecure`.
     pub fn require_private(&self) -> Result<(), AddressError> {
         match self {
             EndpointAddress::Tcp(at) | EndpointAddress::Http(at)
@@ -166,6 +190,32 @@ mod tests {
         for (text, hint) in refused {
             let error = parse(text).unwrap_err().to_string();
             assert!(error.contains(hint), "`{text}`: {error}");
+        }
+    }
+
+    #[test]
+    fn host_name_is_resolved_for_a_listener_only() {
+        // `localhost.` is not the spelling that is replaced without a lookup.
+        let address = EndpointAddress::resolve("tcp://localhost.:9000/").unwrap();
+        assert!(address.require_private().is_ok(), "{address}");
+        assert!(address.to_string().ends_with(":9000"), "{address}");
+        assert!(matches!(parse("tcp://localhost.:9000"), Err(AddressError::NoPort { .. })));
+        for (text, shown) in [
+            ("http://localhost:7456", "http://127.0.0.1:7456"),
+            ("tcp://0.0.0.0:9000", "tcp://0.0.0.0:9000"),
+            ("stdio://", "stdio://"),
+        ] {
+            assert_eq!(EndpointAddress::resolve(text).unwrap().to_string(), shown);
+        }
+        let refused = [
+            ("tcp://host.invalid:9000", "cannot resolve the host of `tcp://host.invalid:9000`"),
+            ("tcp://myhost", "with a port"),
+            ("tcp://:9000", "with a port"),
+            ("ftp://myhost:1", "scheme `ftp://` is not supported"),
+        ];
+        for (text, expected) in refused {
+            let error = EndpointAddress::resolve(text).unwrap_err().to_string();
+            assert!(error.contains(expected), "`{text}`: {error}");
         }
     }
 

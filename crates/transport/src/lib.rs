@@ -54,7 +54,7 @@ mod token;
 mod token_file;
 mod unix_socket;
 
-pub use address::{AddressError, EndpointAddress};
+pub use address::{AddressError, EndpointAddress, UNENCRYPTED_WARNING};
 pub use auth::AuthRefusal;
 pub use authenticator::{ClientAuthenticator, PeerIdentity, TenantIdentity, TenantLookup};
 pub use connection::{ClientEvent, ClientHandle, open_connection};

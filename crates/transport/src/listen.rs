@@ -39,7 +39,7 @@ enum ListenerKind {
     Unix(UnixSocketListener),
     Tcp {
         listener: TcpListener,
-        /// `None`: every process of this machine is accepted.
+        /// `None`: every client that reaches the address is accepted.
         credentials: Option<RequiredCredentials>,
         unauthenticated: UnauthenticatedPeers,
     },
@@ -153,6 +153,15 @@ impl ClientListener {
             EndpointAddress::Tcp(at) => bind_tcp(*at, None),
             _ => ClientListener::bind(address, None),
         }
+    }
+
+    /// Listens on TCP at any address, unencrypted: the user permitted it with `--insecure`. Without
+    /// an authenticator every client that reaches the address is accepted.
+    pub fn bind_insecure(
+        at: SocketAddr,
+        authenticator: Option<&ClientAuthenticator>,
+    ) -> Result<ClientListener, BindError> {
+        bind_tcp(at, authenticator.cloned().map(RequiredCredentials::Token))
     }
 
     /// Listens on TCP at any address, with TLS and the token.

@@ -21,6 +21,8 @@ pub struct LoadedConfig {
     pub config: bus::BusConfig,
     /// The longest line of a client or a worker.
     pub frame_bytes_max: usize,
+    /// Unencrypted addresses may be reachable from other machines.
+    pub insecure: bool,
     /// Members that have no effect.
     pub warnings: Vec<ConfigProblem>,
 }
@@ -33,13 +35,21 @@ pub fn read_config(text: &str, folder: &Path) -> Result<LoadedConfig, ConfigProb
     let pools = pools::read_pools(whole, members.take_member("pools"), folder, &mut warnings)?;
     let (limits, frame_bytes_max) =
         limits::read_limits(members.take_member("limits"), &mut warnings)?;
+    let insecure = read_insecure(members.take_member("insecure"))?;
     if let Some(transport) = members.take_member("transport") {
         let reason = "`transport` has no effect: use --stdio, --unix or --tcp";
         warnings.push(transport.problem(reason));
     }
     warn_unknown(members, "the configuration", &mut warnings);
     warnings.sort_by_key(|it| it.line);
-    Ok(LoadedConfig { config: bus::BusConfig { pools, limits }, frame_bytes_max, warnings })
+    let config = bus::BusConfig { pools, limits };
+    Ok(LoadedConfig { config, frame_bytes_max, insecure, warnings })
+}
+
+fn read_insecure(value: Option<PositionedValue<'_>>) -> Result<bool, ConfigProblem> {
+    let Some(value) = value else { return Ok(false) };
+    let reason = "config: `insecure` must be `true` or `false`";
+    value.read_owned().ok_or_else(|| value.problem(reason))
 }
 
 /// Adds a warning for each member that was not read.
@@ -54,8 +64,8 @@ fn warn_unknown(members: ObjectMembers<'_>, what: &str, warnings: &mut Vec<Confi
 mod tests {
     use super::*;
     use crate::routing::{
-        BusLimits, HealthCheck, PoolConfig, RestartRule, SessionAffinity, WorkerCommand,
-        WorkerDeathRule,
+        BusLimits, HealthCheck, PoolConfig, RestartRule, SessionAffinity,
+        WorkerCommand, WorkerDeathRule,
     };
 
     fn read_at_home(text: &str) -> Result<LoadedConfig, ConfigProblem> {
@@ -89,7 +99,7 @@ mod tests {
             "env": {"KEY": "value"}, "cwd": "below", "restart": "on-failure",
             "affinity": "connection", "sessions": "end",
             "health": {"method": "status", "interval_sec": 0.5, "timeout_sec": 2}}],
-            "limits": {"max_sessions": 7, "max_pending": 8, "max_clients": 9,
+            "insecure": true, "limits": {"max_sessions": 7, "max_pending": 8, "max_clients": 9,
                        "max_output_queue": 10000, "drain_timeout_sec": 0}}"#;
         let loaded = read_at_home(text).unwrap();
         let pool = PoolConfig {
@@ -106,6 +116,7 @@ mod tests {
             on_death: WorkerDeathRule::End,
             health: Some(HealthCheck { method: "status".into(), every_ms: 500, timeout_ms: 2000 }),
         };
+        assert!(loaded.insecure);
         assert_eq!(loaded.config.pools, [pool]);
         let limits = BusLimits {
             sessions_max: 7,
@@ -149,6 +160,10 @@ mod tests {
             ("{\"pools\": []}".into(), "line 1: config: at least one worker pool is required"),
             ("{\"pools\": {}}".into(), "line 1: config: `pools` must be a list"),
             ("{\"pools\": [7]}".into(), "line 1: config: pool 0 must be an object"),
+            (
+                "{\"insecure\": 1, \"pools\": [{\"id\":\"a\",\"command\":\"cat\",\"instances\":1}]}".into(),
+                "line 1: config: `insecure` must be",
+            ),
             (pool(""), "line 3: config: pool 0 missing required 'id' field"),
             (pool(r#""id":7"#), "line 3: config: pool 0 has an 'id' that is not a string"),
             (pool(r#""id":"""#), "line 3: config: pool 0 has an empty 'id'"),

@@ -82,18 +82,26 @@ pub(crate) async fn serve_page(
     listener: TcpListener,
     snapshot_requests: mpsc::Sender<SnapshotRequest>,
 ) {
-    let routes = Router::new().route("/metrics", get(get_page)).with_state(snapshot_requests);
+    let is_private = listener.local_addr().is_ok_and(|it| it.ip().to_canonical().is_loopback());
+    let page = MetricsPage { snapshot_requests, is_private };
+    let routes = Router::new().route("/metrics", get(get_page)).with_state(page);
     if let Err(error) = axum::serve(listener, routes).await {
         tracing::error!(%error, "metrics server failed");
     }
 }
 
-async fn get_page(
-    State(snapshot_requests): State<mpsc::Sender<SnapshotRequest>>,
-    headers: HeaderMap,
-) -> Response {
+/// What a request for the page needs.
+#[derive(Clone)]
+struct MetricsPage {
+    snapshot_requests: mpsc::Sender<SnapshotRequest>,
+    /// The page is served on loopback, where a web page could reach it by DNS rebinding.
+    is_private: bool,
+}
+
+async fn get_page(State(page): State<MetricsPage>, headers: HeaderMap) -> Response {
+    let MetricsPage { snapshot_requests, is_private } = page;
     let host = headers.get(header::HOST).and_then(|it| it.to_str().ok());
-    if !host.is_some_and(is_local_host) {
+    if is_private && !host.is_some_and(is_local_host) {
         return (StatusCode::MISDIRECTED_REQUEST, "use the address 127.0.0.1\n").into_response();
     }
     let render = async {

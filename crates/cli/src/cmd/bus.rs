@@ -11,7 +11,7 @@ use crate::{
 use clap::{ArgGroup, Args};
 use jackfield_bus::{BusOptions, BusTransport, ConfigSource, ServeError};
 use jackfield_daemon::{LogTarget, start_log};
-use jackfield_transport::TlsCertificate;
+use jackfield_transport::{AddressError, BindError, TlsCertificate};
 use std::{net::SocketAddr, path::PathBuf};
 
 /// Route JSON-RPC lines between clients and pools of workers
@@ -32,6 +32,7 @@ use std::{net::SocketAddr, path::PathBuf};
   $ jackfield bus --config bus.json --unix /tmp/bus.sock
   $ jackfield bus --config bus.json --tcp 127.0.0.1:9000 --metrics 127.0.0.1:9100
   $ jackfield bus --config bus.json --tcp 0.0.0.0:9000 --token-file token --tls-cert cert.pem --tls-key key.pem
+  $ jackfield bus --config bus.json --tcp 0.0.0.0:9000 --insecure
 
 The configuration:
   {\"pools\": [{\"id\": \"echo\", \"command\": \"python3\", \"args\": [\"-u\", \"echo.py\"], \"instances\": 2}]}"
@@ -95,18 +96,21 @@ pub(crate) struct BusCommand {
     )]
     tls_key: Option<PathBuf>,
 
+    /// Permit unencrypted addresses that other machines can reach, without a token unless one is set
+    #[arg(long, env = env::INSECURE, hide_env_values = true, value_parser = env::flag_parser())]
+    insecure: bool,
+
     /// Serve Prometheus metrics on this address, at `/metrics`
     #[arg(long, env = env::METRICS, hide_env_values = true, value_name = "HOST:PORT", value_parser = parse_tcp_address)]
     metrics: Option<SocketAddr>,
 }
 
-/// Parses an IP address or `localhost`, and a port.
+/// Parses an IP address or a host name, and a port.
 fn parse_tcp_address(text: &str) -> Result<SocketAddr, String> {
-    let hint =
-        || "write an IP address or `localhost` and a port, as in `127.0.0.1:9000`".to_owned();
-    match format!("tcp://{text}").parse() {
+    match EndpointAddress::resolve(&format!("tcp://{text}")) {
         Ok(EndpointAddress::Tcp(at)) => Ok(at),
-        _ => Err(hint()),
+        Err(error @ AddressError::UnknownHost { .. }) => Err(error.to_string()),
+        _ => Err("write an address or a host name and a port, as in `127.0.0.1:9000`".to_owned()),
     }
 }
 
@@ -155,6 +159,7 @@ impl BusCommand {
             transport,
             token: self.token_file,
             certificate,
+            insecure: self.insecure,
             metrics: self.metrics,
             guard: guard_command()?,
             ledger: context.daemon.paths().ledger(),
@@ -166,9 +171,17 @@ impl BusCommand {
 fn serve_failure(error: ServeError) -> CommandError {
     let (exit, hint) = match &error {
         ServeError::Config(_) => (CliExitCode::Usage, "`jackfield bus --help` shows an example"),
-        ServeError::NotLoopback { .. }
-        | ServeError::NeedsToken { .. }
-        | ServeError::MetricsNotLoopback { .. } => (CliExitCode::Usage, ""),
+        ServeError::NeedsToken { .. } => (CliExitCode::Usage, ""),
+        ServeError::Listen { source: BindError::Address(_), .. } => (
+            CliExitCode::Usage,
+            "pass --tls-cert, --tls-key and --token-file, or listen on 127.0.0.1; `--insecure` permits \
+             unencrypted connections",
+        ),
+        ServeError::Metrics { source: BindError::Address(_), .. } => (
+            CliExitCode::Usage,
+            "serve metrics on 127.0.0.1, behind a proxy if necessary; `--insecure` permits other \
+             addresses",
+        ),
         ServeError::Listen { .. } => (CliExitCode::Failed, "choose another address"),
         _ => (CliExitCode::Failed, ""),
     };

@@ -33,8 +33,19 @@ use std::{collections::BTreeMap, path::PathBuf, str::FromStr, sync::Arc, time::D
 pub(crate) struct ServeCommand {
     /// Also listen here: `unix:///path`, `tcp://127.0.0.1:PORT`, `http://127.0.0.1:PORT`, `https://…`
     /// or `stdio://`
-    #[arg(long, env = env::LISTEN, hide_env_values = true, value_name = "URL", value_delimiter = ',')]
+    #[arg(
+        long,
+        env = env::LISTEN,
+        hide_env_values = true,
+        value_name = "URL",
+        value_delimiter = ',',
+        value_parser = EndpointAddress::resolve
+    )]
     listen: Vec<EndpointAddress>,
+
+    /// Permit unencrypted addresses that other machines can reach; they read the token and all messages
+    #[arg(long, env = env::INSECURE, hide_env_values = true, value_parser = env::flag_parser())]
+    insecure: bool,
 
     /// Exit after this many idle seconds [default: never in the foreground]
     #[arg(long, env = env::IDLE_AFTER, hide_env_values = true, value_name = "SECS|never")]
@@ -103,6 +114,7 @@ impl ServeCommand {
         let options = DaemonOptions {
             fleet: self.fleet.into_fleet()?,
             listen: self.listen,
+            insecure: self.insecure || options.insecure,
             tenants: self.tenants,
             idle_after,
             log,

@@ -6,7 +6,7 @@ use jackfield_daemon::{
     BootError, DaemonOptions, IsolatedHub, JournalChoice, LogTarget, Paths, Settings,
     config::{self, ConfigError},
 };
-use jackfield_transport::BlockingSocket;
+use jackfield_transport::{AddressError, BindError, BlockingSocket};
 use std::net::Shutdown;
 
 /// The subcommand that runs a guard. It must be the first argument.
@@ -38,6 +38,7 @@ pub(crate) fn default_options(paths: &Paths) -> Result<DaemonOptions, CommandErr
         fleet: None,
         paths: paths.clone(),
         listen: Vec::new(),
+        insecure: settings.http.insecure,
         idle_after: settings.idle_after(),
         log: LogTarget::Stderr,
         log_level: "info".to_owned(),
@@ -58,6 +59,12 @@ pub(crate) fn boot_error(error: BootError, exit: CliExitCode) -> CommandError {
         BootError::Tenants(_) => "`jackfield tenants check FILE` shows how the file is read",
         BootError::PassedSocket(_) => {
             "`jackfield.socket` needs exactly one `ListenStream=` with a path"
+        }
+        BootError::Listen {
+            source: BindError::Address(AddressError::NotLoopback { .. }), ..
+        } => {
+            "use `https://` with a certificate (`cert` and `key` under [http] in config.toml), or \
+             127.0.0.1 and `ssh -L` from other machines; `--insecure` permits unencrypted connections"
         }
         BootError::Listen { .. } => "choose another address with `--listen`",
         _ => "run `jackfield doctor` to find the cause",

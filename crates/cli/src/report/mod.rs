@@ -10,7 +10,7 @@ use crate::{
     plain_text::{escape_control_chars, format_count, strip_colors},
 };
 use jackfield_hub_client::ErrorResponse;
-use jackfield_transport::{DialError, TokenError};
+use jackfield_transport::{AddressError, DialError, TokenError};
 use std::{error::Error as _, io, path::PathBuf};
 
 /// Everything a command can fail with.
@@ -279,6 +279,9 @@ impl CommandError {
             CommandError::Unreachable(DialError::Absent { .. }) => {
                 "leave out `--socket` to use the daemon of this user, which is started if needed"
                     .into()
+            }
+            CommandError::Unreachable(DialError::Address(AddressError::NotLoopback { .. })) => {
+                "forward the port with `ssh -L`, and name 127.0.0.1".into()
             }
             CommandError::Unreachable(DialError::Address(_) | DialError::Unsupported { .. } | DialError::PathTooLong(_)) => {
                 String::new()

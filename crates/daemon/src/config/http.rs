@@ -23,6 +23,8 @@ pub struct HttpSettings {
     cert: Option<PathBuf>,
     /// Its private key, as PEM, which only the owner may read.
     key: Option<PathBuf>,
+    /// Unencrypted addresses may be reachable from other machines.
+    pub insecure: bool,
     /// Requests may start agents in directories below these.
     pub roots: Vec<PathBuf>,
     /// The directory of projects [default: `projects` in the state directory].
@@ -84,7 +86,8 @@ mod tests {
     fn without_the_section_no_hosts_and_origins_are_set() {
         let http = parse("").unwrap().http;
         assert!(http.hosts().is_empty() && http.origins().is_empty());
-        assert_eq!(http.certificate(), None);
+        assert_eq!((http.certificate(), http.insecure), (None, false));
+        assert!(parse("[http]\ninsecure = true\n").unwrap().http.insecure);
     }
 
     #[test]

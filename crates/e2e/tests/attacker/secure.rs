@@ -78,6 +78,7 @@ fn an_address_that_would_not_be_safe_is_refused_with_a_way_out() {
     for address in ["http://0.0.0.0:0", "http://[::]:0", "http://192.0.2.1:0", "tcp://0.0.0.0:0"] {
         let said = refused(&home, address);
         assert!(said.contains("unencrypted") && said.contains("use `https://`"), "{said}");
+        assert!(said.contains("`--insecure` permits"), "{said}");
     }
     let key = home.path().join("config/key.pem");
     fs::set_permissions(&key, Permissions::from_mode(0o644)).unwrap();

@@ -106,8 +106,10 @@ fn an_address_that_others_can_reach_needs_tls_and_a_token() {
         assert_eq!(output.status.code(), Some(2));
         String::from_utf8(output.stderr).unwrap()
     };
-    assert!(refused(&[]).contains("pass --tls-cert, --tls-key and --token-file"));
-    assert!(refused(&["--token-file", "token"]).contains("not be encrypted"));
+    let said = refused(&[]);
+    assert!(said.contains("pass --tls-cert, --tls-key and --token-file"), "{said}");
+    assert!(said.contains("`--insecure` permits"), "{said}");
+    assert!(refused(&["--token-file", "token"]).contains("unencrypted"));
     let tls = ["--tls-cert", "cert.pem", "--tls-key", "key.pem"];
     assert!(refused(&tls).contains("pass --token-file"));
     assert!(refused(&tls[..2]).contains("--tls-key"));
@@ -138,6 +140,39 @@ fn an_address_that_others_can_reach_needs_tls_and_a_token() {
     assert!(lines.next().unwrap().unwrap().contains("\"result\""));
     drop(lines);
     bus.stop();
+}
+
+#[test]
+fn insecure_permits_addresses_that_other_machines_can_reach() {
+    let home = Home::new();
+    let mut config = one_pool(&home, 1);
+    let echo = |bus: &Bus, host: &str| {
+        let said = bus.said();
+        assert!(said.contains("not encrypted, because of `--insecure`"), "{said}");
+        let port = said.lines().find_map(|it| it.strip_prefix("listening on tcp://0.0.0.0:"));
+        let stream = TcpStream::connect((host, port.unwrap().trim().parse().unwrap())).unwrap();
+        client(&stream).result("echo", &json!({}));
+    };
+    let bus = Bus::start(&home, &config, &["--tcp", "0.0.0.0:0", "--insecure"]);
+    echo(&bus, "127.0.0.2");
+    bus.stop();
+    config["insecure"] = json!(true);
+    let bus = Bus::start(&home, &config, &["--tcp", "0.0.0.0:0", "--metrics", "0.0.0.0:0"]);
+    echo(&bus, "localhost");
+    bus.stop();
+}
+
+#[test]
+fn host_name_is_accepted_as_an_address() {
+    let home = Home::new();
+    let bus = Bus::start(&home, &one_pool(&home, 1), &["--tcp", "localhost:0"]);
+    assert!(bus.said().contains("listening on tcp://127.0.0.1:"), "{}", bus.said());
+    bus.stop();
+    let config = super::write_config(&home, &one_pool(&home, 1));
+    let args = ["bus", "--config", config.to_str().unwrap(), "--tcp", "host.invalid:9000"];
+    let output = home.run(&args, Duration::from_secs(20));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("cannot resolve the host of `tcp://host.invalid:9000`"), "{said}");
 }
 
 #[test]

@@ -145,6 +145,8 @@ async fn tcp_is_bound_only_on_loopback_and_only_with_a_token() {
     let keys = ClientAuthenticator::from(&folder.token());
     assert!(bind("tcp://0.0.0.0:0", Some(&keys)).contains("without TLS"));
     assert!(bind("tcp://127.0.0.1:0", None).contains("needs a token"));
+    let insecure = ClientListener::bind_insecure("0.0.0.0:0".parse().unwrap(), Some(&keys));
+    assert!(insecure.unwrap().address().require_private().is_err());
     let listener = folder.tcp();
     assert!(!listener.address().to_string().ends_with(":0"), "the port that was chosen is known");
     let error = bind(&listener.address().to_string(), Some(&keys));

@@ -21,6 +21,15 @@ impl WebListener {
         certificate: Option<&TlsCertificate>,
     ) -> Result<WebListener, BindError> {
         address.require_private()?;
+        WebListener::bind_insecure(address, certificate)
+    }
+
+    /// [`WebListener::bind`] that also accepts `http://` addresses which other machines can reach:
+    /// the user permitted it with `--insecure`.
+    pub fn bind_insecure(
+        address: &EndpointAddress,
+        certificate: Option<&TlsCertificate>,
+    ) -> Result<WebListener, BindError> {
         let failed = |source| BindError::Tcp { address: address.clone(), source };
         match address {
             EndpointAddress::Http(at) => {
