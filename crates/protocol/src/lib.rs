@@ -28,6 +28,7 @@ pub mod frame;
 mod head;
 pub mod line;
 mod malformed;
+mod outer_session_id;
 pub mod planted_bugs;
 mod quote;
 pub mod redact;

@@ -25,13 +25,13 @@ const EDITS_MAX: usize = 3;
 
 /// One replaced span of the text.
 #[derive(Clone, Copy)]
-struct TextEdit<'a> {
-    at: TextSpan,
-    new: EditContent<'a>,
+pub(crate) struct TextEdit<'a> {
+    pub(crate) at: TextSpan,
+    pub(crate) new: EditContent<'a>,
 }
 
 #[derive(Clone, Copy)]
-enum EditContent<'a> {
+pub(crate) enum EditContent<'a> {
     /// Written as it is, one piece after the other.
     Json(&'a [&'a str]),
     /// Written as a JSON string.
@@ -147,7 +147,7 @@ impl Frame {
     }
 
     /// Writes the text anew with `edits`, which are in order and do not overlap.
-    fn rewrite(&self, edits: &[TextEdit<'_>]) -> Frame {
+    pub(crate) fn rewrite(&self, edits: &[TextEdit<'_>]) -> Frame {
         if edits.is_empty() {
             return self.clone();
         }
@@ -188,7 +188,7 @@ fn separator(object: &str) -> &'static str {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::Splice;
     use crate::{
         frame::{Frame, RoutingFields},
@@ -198,12 +198,12 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::{Value, json};
 
-    fn parse(text: &str) -> Frame {
+    pub(crate) fn parse(text: &str) -> Frame {
         Frame::parse_str(text).unwrap()
     }
 
     /// A splice never parses again: what it says must be what parsing again would say.
-    fn assert_sound(frame: &Frame) {
+    pub(crate) fn assert_sound(frame: &Frame) {
         let again = Frame::parse(frame.bytes().clone()).unwrap();
         // Escapes that were spliced away are looked for in vain, which is harmless.
         assert!(frame.fields.has_escapes || !again.fields.has_escapes, "{frame:?}");
@@ -226,7 +226,7 @@ mod tests {
         [frame.fields.id, frame.fields.session_id, frame.fields.request_id]
     }
 
-    fn valid_message() -> impl Strategy<Value = Frame> {
+    pub(crate) fn valid_message() -> impl Strategy<Value = Frame> {
         strategy::message().prop_filter_map("a frame", |text| Frame::parse_str(&text).ok())
     }
 

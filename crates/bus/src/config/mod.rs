@@ -64,7 +64,7 @@ fn warn_unknown(members: ObjectMembers<'_>, what: &str, warnings: &mut Vec<Confi
 mod tests {
     use super::*;
     use crate::routing::{
-        BusLimits, HealthCheck, PoolConfig, RestartRule, SessionAffinity,
+        BusLimits, HealthCheck, OuterSessionId, PoolConfig, RestartRule, SessionAffinity,
         WorkerCommand, WorkerDeathRule,
     };
 
@@ -98,6 +98,7 @@ mod tests {
         let text = r#"{"pools": [{"id": "mcp", "command": "server", "instances": 3,
             "env": {"KEY": "value"}, "cwd": "below", "restart": "on-failure",
             "affinity": "connection", "sessions": "end",
+            "outer_session_id": "restore",
             "health": {"method": "status", "interval_sec": 0.5, "timeout_sec": 2}}],
             "insecure": true, "limits": {"max_sessions": 7, "max_pending": 8, "max_clients": 9,
                        "max_output_queue": 10000, "drain_timeout_sec": 0}}"#;
@@ -114,6 +115,7 @@ mod tests {
             restart: RestartRule::OnFailure,
             affinity: SessionAffinity::Connection,
             on_death: WorkerDeathRule::End,
+            outer_session_id: OuterSessionId::Restore,
             health: Some(HealthCheck { method: "status".into(), every_ms: 500, timeout_ms: 2000 }),
         };
         assert!(loaded.insecure);

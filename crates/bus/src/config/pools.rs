@@ -4,7 +4,8 @@ use super::json::{ObjectMembers, PositionedValue};
 use super::problem::ConfigProblem;
 use super::warn_unknown;
 use crate::routing::{
-    HealthCheck, PoolConfig, RestartRule, SessionAffinity, WorkerCommand, WorkerDeathRule,
+    HealthCheck, OuterSessionId, PoolConfig, RestartRule, SessionAffinity, WorkerCommand,
+    WorkerDeathRule,
 };
 use std::path::Path;
 
@@ -64,6 +65,7 @@ fn read_pool(
     let affinities =
         [("session", SessionAffinity::Session), ("connection", SessionAffinity::Connection)];
     let death_rules = [("move", WorkerDeathRule::Move), ("end", WorkerDeathRule::End)];
+    let outer_ids = [("forward", OuterSessionId::Forward), ("restore", OuterSessionId::Restore)];
     let config = PoolConfig {
         id: id.as_str().into(),
         command: command.into(),
@@ -71,6 +73,7 @@ fn read_pool(
         restart: pool.read_keyword(&mut members, "restart", &restarts)?,
         affinity: pool.read_keyword(&mut members, "affinity", &affinities)?,
         on_death: pool.read_keyword(&mut members, "sessions", &death_rules)?,
+        outer_session_id: pool.read_keyword(&mut members, "outer_session_id", &outer_ids)?,
         health: pool.read_health(members.take_member("health"), warnings)?,
     };
     warn_unknown(members, &format!("pool `{id}`"), warnings);

@@ -18,6 +18,7 @@ pub struct PoolConfig {
     pub restart: RestartRule,
     pub affinity: SessionAffinity,
     pub on_death: WorkerDeathRule,
+    pub outer_session_id: OuterSessionId,
     pub health: Option<HealthCheck>,
 }
 
@@ -58,6 +59,17 @@ pub enum WorkerDeathRule {
     Move,
     /// They end: the next message gets an error.
     End,
+}
+
+/// What happens to the `sessionId` beside `params` on the way to a worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OuterSessionId {
+    /// The worker gets it and has to return it.
+    #[default]
+    Forward,
+    /// For workers that know plain ACP only: it is removed from their messages, and added to the
+    /// messages that they send.
+    Restore,
 }
 
 /// A request that a healthy worker answers, with a result or an error.

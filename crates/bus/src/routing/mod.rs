@@ -32,8 +32,9 @@ mod worker_input;
 
 pub use config::{
     BACKLOG_LIMITS, BusConfig, BusLimits, HealthCheck, IDLE_SESSIONS_MAX, OUTBOX_BYTES_ALL_MAX,
-    OUTBOX_BYTES_MIN, OUTBOX_FACTOR_MAX, PoolConfig, RestartRule, SHARED_HOLD_MS, STALLED_MS,
-    SessionAffinity, UNNAMED_UPDATE_LIMITS, UNSENT_BYTES_MAX, WorkerCommand, WorkerDeathRule,
+    OUTBOX_BYTES_MIN, OUTBOX_FACTOR_MAX, OuterSessionId, PoolConfig, RestartRule, SHARED_HOLD_MS,
+    STALLED_MS, SessionAffinity, UNNAMED_UPDATE_LIMITS, UNSENT_BYTES_MAX, WorkerCommand,
+    WorkerDeathRule,
 };
 pub use gauges::{BusCounters, BusGauges, PoolGauges};
 pub use ids::WorkerId;

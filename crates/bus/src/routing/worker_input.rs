@@ -59,9 +59,14 @@ impl Bus {
         frame: &Frame,
         call: &PendingCall,
     ) {
-        match self.apply_response(worker, conn, frame, &call.kind) {
+        match self.apply_response(worker, conn, frame, call) {
             Ok(()) => {
-                let text = frame.with_id(&call.id).into_bytes();
+                let response = frame.with_id(&call.id);
+                let text = match &call.outer_id {
+                    Some(outer) => response.with_outer_session_id(outer),
+                    None => response,
+                }
+                .into_bytes();
                 self.clients.send_from_worker(&mut self.parts, conn, worker, text);
             }
             Err(fault) => {
@@ -85,15 +90,16 @@ impl Bus {
         worker: WorkerId,
         conn: ConnId,
         frame: &Frame,
-        kind: &CallKind,
+        call: &PendingCall,
     ) -> Result<(), Fault> {
         let BusParts { cx, workers, tables, .. } = &mut self.parts;
         let Some(it) = workers.get(worker) else { return Ok(()) };
         let (scope, sessions) = (it.scope(), &mut tables.sessions);
-        if let CallKind::Closes(id) = kind
+        if let CallKind::Closes(id) = &call.kind
             && frame.result().is_some()
         {
             sessions.remove_session(scope, id);
+            tables.outer_ids.remove_session(scope, id);
         }
         let Some(id) = frame.session_id() else { return Ok(()) };
         let other = sessions.find_route(scope, &id).map(SessionRoute::worker);
@@ -106,6 +112,9 @@ impl Bus {
         }
         sessions.reserve_sessions(scope, [Some(&id), None], cx.limits().sessions_max)?;
         sessions.assign_session(scope, &id, worker, conn);
+        if let Some(outer) = &call.outer_id {
+            tables.outer_ids.set_outer_id(conn, scope, &id, outer);
+        }
         if !is_planted("bus-drops-early-updates") {
             self.send_deferred_updates(worker, &id);
         }
@@ -123,7 +132,7 @@ impl Bus {
         let conns = route.map_or_else(Vec::new, |it| it.clients().to_vec());
         for update in updates {
             for conn in &conns {
-                self.clients.send_from_worker(&mut self.parts, *conn, worker, update.clone());
+                self.send_notification(worker, *conn, &update);
             }
         }
     }
@@ -132,10 +141,7 @@ impl Bus {
         let BusParts { cx, workers, tables, .. } = &mut self.parts;
         let Some(it) = workers.get_mut(worker) else { return };
         let conns = match it.find_recipients(tables, frame) {
-            MessageRecipients::One(conn) => {
-                let text = frame.bytes().clone();
-                return self.clients.send_from_worker(&mut self.parts, conn, worker, text);
-            }
+            MessageRecipients::One(conn) => return self.send_notification(worker, conn, frame),
             MessageRecipients::Many(conns) => conns,
             MessageRecipients::Deferred(id) => return it.defer_update(cx, id, frame),
             MessageRecipients::Unknown(why) => return it.report_undelivered(cx, frame, why),
@@ -144,8 +150,15 @@ impl Bus {
             return it.report_undelivered(cx, frame, "no client uses its session any more");
         }
         for conn in conns {
-            self.clients.send_from_worker(&mut self.parts, conn, worker, frame.bytes().clone());
+            self.send_notification(worker, conn, frame);
         }
+    }
+
+    fn send_notification(&mut self, worker: WorkerId, conn: ConnId, frame: &Frame) {
+        let BusParts { workers, tables, .. } = &self.parts;
+        let Some(it) = workers.get(worker) else { return };
+        let text = it.add_outer_id(tables, conn, frame);
+        self.clients.send_from_worker(&mut self.parts, conn, worker, text);
     }
 
     /// A worker cancels its request.
@@ -179,11 +192,12 @@ impl Bus {
             return Err("its client disconnected");
         }
         let id = frame.id().expect("a request has an id").into();
-        let call = PendingCall { caller: CallPeer::Worker(worker), id, kind: CallKind::Plain };
+        let (caller, kind) = (CallPeer::Worker(worker), CallKind::Plain);
+        let call = PendingCall { caller, id, kind, outer_id: None };
         let bus_id = tables.calls.add_call(CallPeer::Client(conn), call).to_string();
         let request_id = request_id.as_deref();
         let splice = Splice { id: Some(&bus_id), request_id, ..Splice::default() };
-        let text = frame.spliced(splice).into_bytes();
+        let text = it.add_outer_id(tables, conn, &frame.spliced(splice));
         self.clients.send_from_worker(&mut self.parts, conn, worker, text);
         Ok(())
     }

@@ -49,6 +49,7 @@ fn every_key_and_flag_of_the_page_is_known() {
     let page = page();
     let mut pool = json!({ "id": "a", "command": "cat", "args": [], "instances": 1, "env": {},
         "cwd": ".", "restart": "always", "affinity": "session", "sessions": "move",
+        "outer_session_id": "forward",
         "health": { "method": "ping", "interval_sec": 30, "timeout_sec": 10 } });
     let known: Vec<String> = pool.as_object().unwrap().keys().cloned().collect();
     assert_eq!(names(&page, "| in a pool | default | |"), known);

@@ -3,8 +3,8 @@
 use super::expectations::BusExpectations;
 use crate::hub_sim::RunTally;
 use jackfield_bus::routing::{
-    Bus, BusConfig, BusInput, BusLimits, HealthCheck, PoolConfig, RestartRule, SessionAffinity,
-    WorkerCommand, WorkerDeathRule, WorkerId,
+    Bus, BusConfig, BusInput, BusLimits, HealthCheck, OuterSessionId, PoolConfig, RestartRule,
+    SessionAffinity, WorkerCommand, WorkerDeathRule, WorkerId,
 };
 use jackfield_hub::{ConnId, Time};
 use jackfield_test_support::rng::Rng;
@@ -263,6 +263,7 @@ fn pool(rng: &mut Rng, number: u64) -> PoolConfig {
             SessionAffinity::Connection,
         ]),
         on_death: rng.pick(&[WorkerDeathRule::Move, WorkerDeathRule::End]),
+        outer_session_id: OuterSessionId::default(),
         health: rng.chance(30).then_some(health),
     }
 }

@@ -44,7 +44,8 @@ impl Client {
         let kind = call_kind(frame);
         worker.on_call_added(&kind);
         let id = frame.id().expect("a request has an id").into();
-        let call = PendingCall { caller: CallPeer::Client(self.conn), id, kind };
+        let (frame, outer_id) = worker.remove_outer_id(tables, self.conn, frame);
+        let call = PendingCall { caller: CallPeer::Client(self.conn), id, kind, outer_id };
         let bus_id = tables.calls.add_call(CallPeer::Worker(worker.id()), call);
         let text = if is_planted("bus-keeps-client-request-id") {
             frame.bytes().clone()
@@ -70,7 +71,10 @@ impl Client {
         let BusParts { cx, workers, pools, tables } = parts;
         let worker = pools.route_message(cx, workers, tables, self.conn, frame);
         match worker.and_then(|it| it.check_backlog(cx).map(|()| it)) {
-            Ok(worker) => self.send_to_worker(cx, worker, frame.bytes().clone()),
+            Ok(worker) => {
+                let (frame, _) = worker.remove_outer_id(tables, self.conn, frame);
+                self.send_to_worker(cx, worker, frame.bytes().clone());
+            }
             Err(fault) => self.report_unrouted(cx, frame, &fault),
         }
     }
@@ -82,6 +86,7 @@ impl Client {
             return cx.count_stray_response();
         };
         if let Some(worker) = workers.get_mut(worker) {
+            let (frame, _) = worker.remove_outer_id(tables, self.conn, frame);
             self.send_to_worker(cx, worker, frame.with_id(&id).into_bytes());
         }
     }

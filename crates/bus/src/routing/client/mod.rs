@@ -100,6 +100,7 @@ impl Clients {
                 workers.stop_if_retired(cx, tables, worker);
             }
         }
+        tables.outer_ids.remove_client(conn);
         for worker in tables.bindings.unbind_client(conn) {
             workers.stop_if_retired(cx, tables, worker);
         }

@@ -80,7 +80,8 @@ impl PoolState {
         config: PoolConfig,
     ) {
         // All workers are replaced if they are started differently.
-        let replaces_workers = self.config.command != config.command;
+        let replaces_workers = self.config.command != config.command
+            || self.config.outer_session_id != config.outer_session_id;
         self.config = config;
         // Workers that were given up are tried again.
         for slot in self.slots.iter_mut().filter(|it| it.worker.is_none()) {

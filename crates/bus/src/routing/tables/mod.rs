@@ -3,10 +3,12 @@
 //! They refer to clients and workers by id only.
 
 mod bindings;
+mod outer_ids;
 mod pending_calls;
 mod sessions;
 
 pub(super) use bindings::ConnectionBindings;
+pub(super) use outer_ids::OuterSessionIds;
 pub(super) use pending_calls::{CallKind, CallPeer, PendingCall, PendingCalls};
 pub(super) use sessions::{SessionRoute, SessionRoutes};
 
@@ -18,6 +20,7 @@ pub(super) struct RoutingTables {
     pub(super) calls: PendingCalls,
     pub(super) sessions: SessionRoutes,
     pub(super) bindings: ConnectionBindings,
+    pub(super) outer_ids: OuterSessionIds,
 }
 
 impl RoutingTables {
@@ -38,11 +41,13 @@ impl RoutingTables {
     /// Removes a worker that ended. Its pending requests are answered separately.
     pub(super) fn remove_worker(&mut self, worker: WorkerId) {
         self.sessions.remove_worker(worker);
+        self.outer_ids.remove_table(SessionScope::Worker(worker));
         self.bindings.remove_worker(worker);
     }
 
     pub(super) fn remove_pool(&mut self, pool: PoolId) {
         self.sessions.remove_table(SessionScope::Pool(pool));
+        self.outer_ids.remove_table(SessionScope::Pool(pool));
         self.bindings.remove_pool(pool);
     }
 }

@@ -35,6 +35,8 @@ pub(in super::super) struct PendingCall {
     pub(in super::super) id: Arc<str>,
     /// What the response means to the bus.
     pub(in super::super) kind: CallKind,
+    /// The `sessionId` beside `params` that was removed from the request.
+    pub(in super::super) outer_id: Option<Arc<str>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -161,7 +163,7 @@ mod tests {
     const WORKER: CallPeer = CallPeer::Worker(WorkerId(1));
 
     fn call(caller: CallPeer, id: &str) -> PendingCall {
-        PendingCall { caller, id: id.into(), kind: CallKind::Plain }
+        PendingCall { caller, id: id.into(), kind: CallKind::Plain, outer_id: None }
     }
 
     #[test]

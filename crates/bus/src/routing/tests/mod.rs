@@ -25,6 +25,7 @@ fn pool(id: &str, instances: usize) -> PoolConfig {
         restart: RestartRule::default(),
         affinity: SessionAffinity::default(),
         on_death: WorkerDeathRule::default(),
+        outer_session_id: OuterSessionId::default(),
         health: None,
     }
 }
@@ -301,6 +302,45 @@ fn connection_affinity_binds_a_client_to_one_worker() {
         );
         assert_eq!(fixture.last_client_frame().0, conn);
     }
+}
+
+#[test]
+fn worker_of_plain_acp_does_not_see_the_outer_session_id() {
+    let mut fixture = BusFixture::new(vec![PoolConfig {
+        outer_session_id: OuterSessionId::Restore,
+        ..pool("p", 1)
+    }]);
+    let open = json!({ "id": 1, "method": "session/new", "sessionId": "outer-a", "params": {} });
+    let (worker, relayed) = fixture.relay(A, &open);
+    assert_eq!(relayed, json!({ "id": relayed["id"], "method": "session/new", "params": {} }));
+    let update = json!({ "method": "session/update", "params": { "sessionId": "s" } });
+    fixture.send_from_worker(worker, &update);
+    let opened = json!({ "id": relayed["id"], "result": { "sessionId": "s" } });
+    fixture.send_from_worker(worker, &opened);
+    // A second client uses the session under another outer id.
+    let prompt = json!({ "id": "p", "method": "session/prompt", "sessionId": "outer-b",
+        "params": { "sessionId": "s" } });
+    let (_, relayed) = fixture.relay(B, &prompt);
+    assert_eq!(relayed.get("sessionId"), None);
+    fixture.send_from_worker(worker, &update);
+    let ask = request(&json!(7), "session/request_permission", &json!({ "sessionId": "s" }));
+    fixture.send_from_worker(worker, &ask);
+    let (_, asked) = fixture.last_client_frame();
+    let answer = json!({ "id": asked["id"], "sessionId": "outer-b", "result": {} });
+    fixture.send_from_client(B, &answer);
+    assert_eq!(fixture.worker_frames.last().unwrap().1, json!({ "id": 7, "result": {} }));
+    fixture.send_from_worker(worker, &json!({ "id": relayed["id"], "result": {} }));
+    let outer_ids: Vec<_> =
+        fixture.client_frames.iter().map(|(conn, it)| (*conn, it["sessionId"].clone())).collect();
+    let expected = [
+        (A, "outer-a"),
+        (A, "outer-a"),
+        (A, "outer-a"),
+        (B, "outer-b"),
+        (B, "outer-b"),
+        (B, "outer-b"),
+    ];
+    assert_eq!(outer_ids, expected.map(|(conn, id)| (conn, json!(id))));
 }
 
 #[test]

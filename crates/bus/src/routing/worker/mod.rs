@@ -1,12 +1,13 @@
 //! Workers: their state, their unwritten bytes, and the updates they send too early.
 
 mod deferred_updates;
+mod outer_session;
 mod recipients;
 
 pub(super) use recipients::MessageRecipients;
 
 use super::{
-    config::{BACKLOG_LIMITS, PoolConfig, SessionAffinity},
+    config::{BACKLOG_LIMITS, OuterSessionId, PoolConfig, SessionAffinity},
     context::BusContext,
     ids::{PoolId, SessionScope, WorkerId},
     output::{BusNote, BusOutput, MessageSender},
@@ -37,6 +38,8 @@ pub(super) struct Worker {
     pool_name: Arc<str>,
     /// The table that has its sessions.
     scope: SessionScope,
+    /// Whether it gets the `sessionId` beside `params`.
+    outer_session_id: OuterSessionId,
     /// Its slot in the pool; a retiring worker has none.
     slot: Option<usize>,
     /// Sessions that are being opened.
@@ -164,6 +167,7 @@ impl Worker {
                 SessionAffinity::Session => SessionScope::Pool(pool),
                 SessionAffinity::Connection => SessionScope::Worker(id),
             },
+            outer_session_id: config.outer_session_id,
             slot: Some(slot),
             opening: 0,
             deferred_updates: DeferredUpdates::default(),
@@ -330,14 +334,14 @@ impl Worker {
 
     /// The worker sends an update for a session before it has answered the request that opens it.
     pub(super) fn defer_update(&mut self, cx: &mut BusContext, session: Arc<str>, frame: &Frame) {
-        if !self.deferred_updates.add_update(cx, session, frame.bytes().clone()) {
+        if !self.deferred_updates.add_update(cx, session, frame.clone()) {
             let why = "too many updates before its session was named";
             self.report_undelivered(cx, frame, why);
         }
     }
 
     /// Takes the deferred updates of a session that has a name now.
-    pub(super) fn take_deferred_updates(&mut self, session: &str) -> Vec<Bytes> {
+    pub(super) fn take_deferred_updates(&mut self, session: &str) -> Vec<Frame> {
         self.deferred_updates.take_session(session)
     }
 
