@@ -7,3 +7,4 @@ mod builtin;
 mod errors;
 mod models;
 mod registry;
+mod registry_manifests;
