@@ -8,7 +8,7 @@ use crate::{
     ChatAgentConfig,
     commands::available_commands_update,
     model::ModelClient,
-    options::MODE,
+    options::{MODE, MODEL},
     session::ChatSession,
     session_registry::{SessionRegistry, SessionSetup, replay_history, set_option},
     store::{ChatSessionStore, StoredSessionPage},
@@ -21,11 +21,11 @@ use agent_client_protocol::{
             AgentCapabilities, AgentResponse, AuthenticateResponse, CancelNotification,
             ClientRequest, CloseSessionResponse, DeleteSessionResponse, ForkSessionResponse,
             Implementation, InitializeResponse, ListSessionsResponse, LoadSessionResponse,
-            McpCapabilities, McpServer, NewSessionResponse, PromptCapabilities, PromptRequest,
-            ResumeSessionResponse, SessionAdditionalDirectoriesCapabilities, SessionCapabilities,
-            SessionCloseCapabilities, SessionConfigOption, SessionConfigOptionValue,
-            SessionDeleteCapabilities, SessionForkCapabilities, SessionInfo,
-            SessionListCapabilities, SessionModeState, SessionResumeCapabilities,
+            McpCapabilities, McpServer, Meta, NewSessionResponse, PromptCapabilities,
+            PromptRequest, ResumeSessionResponse, SessionAdditionalDirectoriesCapabilities,
+            SessionCapabilities, SessionCloseCapabilities, SessionConfigOption,
+            SessionConfigOptionValue, SessionDeleteCapabilities, SessionForkCapabilities,
+            SessionInfo, SessionListCapabilities, SessionModeState, SessionResumeCapabilities,
             SetSessionConfigOptionResponse, SetSessionModeResponse,
         },
     },
@@ -142,7 +142,8 @@ impl RequestHandler<'_> {
         match request {
             ClientRequest::NewSessionRequest(it) => {
                 let setup = session_setup(it.cwd, it.additional_directories, it.mcp_servers);
-                let session = sessions.create_session(setup, &self.client);
+                let choices = requested_options(it.meta.as_ref());
+                let session = sessions.create_session(setup, &choices, &self.client);
                 self.respond_with_options(session, |session, modes, options| {
                     let response = NewSessionResponse::new(session.context.session_id.clone());
                     let response = response.modes(modes).config_options(options);
@@ -215,11 +216,13 @@ impl RequestHandler<'_> {
         self.client.spawn(async move {
             let options = sessions.config_options(&session).await;
             let response = build_response(&session, session.options().to_mode_state(), options);
-            let is_opened = !matches!(response, AgentResponse::SetSessionConfigOptionResponse(_));
-            send_response(responder, Ok(response))?;
-            if is_opened {
-                session.send_update(available_commands_update());
+            if matches!(response, AgentResponse::SetSessionConfigOptionResponse(_)) {
+                return send_response(responder, Ok(response));
             }
+            let mut value = serde_json::to_value(response).map_err(Error::into_internal_error)?;
+            value["models"] = sessions.model_state(&session);
+            responder.respond(value)?;
+            session.send_update(available_commands_update());
             Ok(())
         })
     }
@@ -260,6 +263,13 @@ fn session_setup(
     mcp_servers: Vec<McpServer>,
 ) -> SessionSetup {
     SessionSetup { cwd, additional_dirs, mcp_servers }
+}
+
+/// The options that `session/new` sets, each with its value.
+fn requested_options(meta: Option<&Meta>) -> Vec<(&'static str, String)> {
+    let ours = meta.and_then(|it| it.get("jackfield"));
+    let value = |name: &str| Some(ours?.get(name)?.as_str()?.to_owned());
+    [MODEL, MODE].into_iter().filter_map(|it| Some((it, value(it)?))).collect()
 }
 
 fn to_list_response(page: StoredSessionPage) -> ListSessionsResponse {

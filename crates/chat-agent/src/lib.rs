@@ -1,8 +1,8 @@
 //! Our own agent: it speaks ACP on stdio and uses any model that is served over Chat Completions.
 //!
 //! It also serves as an example of how to write an agent, so it is built on the official SDK and
-//! meant to be read. In this order: `settings` has the model server and its parameters, `agent` the
-//! connection and its methods, `session` one conversation, `turn` the run of one prompt. A turn
+//! meant to be read. In this order: `settings` has the model server and its parameters,
+//! `client_lines` the forms of requests that clients send, `agent` the connection and its methods, `session` one conversation, `turn` the run of one prompt. A turn
 //! sends requests to the `model`, which streams responses. The tool calls of a response are run by
 //! a `tool` of ours or by an `mcp` server. The conversation is the `history`, which the `store`
 //! persists.
@@ -24,6 +24,7 @@
 //! **Invariant:** every prompt can be canceled at any time, and has no effect on the next one.
 
 mod agent;
+mod client_lines;
 mod commands;
 mod content;
 mod history;
@@ -43,6 +44,7 @@ mod tool;
 mod turn;
 
 pub use agent::serve_agent;
+pub use client_lines::line_transport;
 pub use probe::{ModelFitness, ProbeFinding, ProbeReport, ToolCallSupport, probe_model_server};
 pub use settings::ChatSettings;
 

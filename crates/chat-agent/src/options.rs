@@ -6,6 +6,7 @@ use agent_client_protocol::v1::schema::{
     SessionModeState,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 pub(crate) const MODE: &str = "mode";
 pub(crate) const MODEL: &str = "model";
@@ -40,8 +41,13 @@ impl AgentMode {
         (AgentMode::ReadOnly, "read-only", "Read only", "Reads and searches, changes nothing"),
     ];
 
+    /// Also accepts the names of the two modes of `OpenCode`.
     pub(crate) fn from_id(id: &str) -> Option<AgentMode> {
-        AgentMode::ALL.iter().find(|it| it.1 == id).map(|it| it.0)
+        match id {
+            "build" => Some(AgentMode::default()),
+            "plan" => Some(AgentMode::ReadOnly),
+            _ => AgentMode::ALL.iter().find(|it| it.1 == id).map(|it| it.0),
+        }
     }
 
     pub(crate) fn id(self) -> &'static str {
@@ -100,11 +106,8 @@ impl SessionOptions {
         let modes = AgentMode::ALL.map(|(_, id, name, description)| {
             SessionConfigSelectOption::new(id, name).description(description.to_owned())
         });
-        let mut models: Vec<&str> = listed.iter().map(|it| it.id.as_str()).collect();
-        if !models.contains(&self.model.as_str()) {
-            models.insert(0, &self.model);
-        }
-        let models: Vec<SessionConfigSelectOption> = models
+        let models: Vec<SessionConfigSelectOption> = self
+            .model_ids(listed)
             .into_iter()
             .map(|it| SessionConfigSelectOption::new(it.to_owned(), it.to_owned()))
             .collect();
@@ -118,6 +121,23 @@ impl SessionOptions {
             SessionConfigOption::select(EFFORT, "Reasoning effort", effort, efforts.to_vec())
                 .category(SessionConfigOptionCategory::ThoughtLevel),
         ]
+    }
+
+    /// Returns the listed models, and the current one if it is not among them.
+    fn model_ids<'a>(&'a self, listed: &'a [ModelInfo]) -> Vec<&'a str> {
+        let mut models: Vec<&str> = listed.iter().map(|it| it.id.as_str()).collect();
+        if !models.contains(&self.model.as_str()) {
+            models.insert(0, &self.model);
+        }
+        models
+    }
+
+    /// Returns the models, for clients that do not support options. The ACP schema no longer has
+    /// this form.
+    pub(crate) fn to_model_state(&self, listed: &[ModelInfo]) -> Value {
+        let models = self.model_ids(listed).into_iter();
+        let models: Vec<Value> = models.map(|it| json!({ "modelId": it, "name": it })).collect();
+        json!({ "availableModels": models, "currentModelId": self.model })
     }
 
     /// Returns the modes, for clients that do not support options.
@@ -150,6 +170,28 @@ mod tests {
         }
         options.set_option(EFFORT, "default").unwrap();
         assert_eq!(options.effort, None);
+    }
+
+    #[test]
+    fn modes_of_opencode_are_accepted() {
+        let mut options = options();
+        for (name, mode) in [("plan", AgentMode::ReadOnly), ("build", AgentMode::Ask)] {
+            options.set_option(MODE, name).unwrap();
+            assert_eq!(options.mode, mode);
+        }
+    }
+
+    #[test]
+    fn models_are_also_described_in_the_older_form() {
+        let listed = [ModelInfo { id: "large".to_owned(), ..ModelInfo::default() }];
+        let expected = json!({
+            "availableModels": [
+                { "modelId": "gpt-4o", "name": "gpt-4o" },
+                { "modelId": "large", "name": "large" },
+            ],
+            "currentModelId": "gpt-4o",
+        });
+        assert_eq!(options().to_model_state(&listed), expected);
     }
 
     #[test]

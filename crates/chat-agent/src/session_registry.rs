@@ -26,6 +26,7 @@ use agent_client_protocol::{
     },
 };
 use jackfield_protocol::chain;
+use serde_json::Value;
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
@@ -87,21 +88,27 @@ impl SessionRegistry {
         *lock(&self.client_capabilities) = capabilities;
     }
 
+    /// Creates a session. `choices` are options with their values.
     pub(crate) fn create_session(
         &self,
         setup: SessionSetup,
+        choices: &[(&'static str, String)],
         client: &ConnectionTo<Client>,
     ) -> Result<Arc<ChatSession>, Error> {
         setup.validate()?;
+        let mut options = SessionOptions {
+            mode: AgentMode::default(),
+            model: self.config.settings.model.clone(),
+            effort: None,
+        };
+        for (option, value) in choices {
+            options.set_option(option, value).map_err(to_invalid_params)?;
+        }
         let record = StoredSession {
             id: new_session_id()?,
             dirs: Vec::new(),
             title: None,
-            options: SessionOptions {
-                mode: AgentMode::default(),
-                model: self.config.settings.model.clone(),
-                effort: None,
-            },
+            options,
             granted_permissions: Vec::new(),
             updated_at_ms: unix_time_ms(),
         };
@@ -223,7 +230,17 @@ impl SessionRegistry {
     }
 
     fn to_config_options(&self, options: &SessionOptions) -> Vec<SessionConfigOption> {
-        options.to_config_options(self.models.get().map_or(&[], Vec::as_slice))
+        options.to_config_options(self.listed_models())
+    }
+
+    /// Returns the models in the form that clients without support for options read.
+    pub(crate) fn model_state(&self, session: &ChatSession) -> Value {
+        session.options().to_model_state(self.listed_models())
+    }
+
+    /// The models of the server, as far as they are known.
+    fn listed_models(&self) -> &[ModelInfo] {
+        self.models.get().map_or(&[], Vec::as_slice)
     }
 
     fn send_options_update(&self, session: &ChatSession, options: &SessionOptions) {
@@ -254,13 +271,12 @@ impl SessionRegistry {
     ) -> Result<StopReason, StoreError> {
         let mut history = session.history.lock().await;
         let options = session.options();
-        let models = self.models.get().map_or(&[][..], Vec::as_slice);
         let mut turn = ChatTurn {
             session,
             history: &mut history,
             model: &self.model,
             settings: &self.config.settings,
-            model_info: models.iter().find(|it| it.id == options.model).cloned(),
+            model_info: self.listed_models().iter().find(|it| it.id == options.model).cloned(),
             options,
             display: self.display_capabilities(),
             tokens,
@@ -318,7 +334,6 @@ impl SessionRegistry {
 pub(crate) fn set_option(session: &ChatSession, option: &str, value: &str) -> Result<(), Error> {
     let mut options = session.options();
     let previous_mode = options.mode;
-    let to_invalid_params = |error: OptionError| Error::invalid_params().data(error.to_string());
     options.set_option(option, value).map_err(to_invalid_params)?;
     if options.mode != previous_mode {
         let update = CurrentModeUpdate::new(options.mode.id());
@@ -326,6 +341,11 @@ pub(crate) fn set_option(session: &ChatSession, option: &str, value: &str) -> Re
     }
     session.update_record(|record| record.options = options).map_err(to_acp_error)?;
     Ok(())
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the signature that `map_err` needs")]
+fn to_invalid_params(error: OptionError) -> Error {
+    Error::invalid_params().data(error.to_string())
 }
 
 /// Sends the history of a session that was just opened to its client.

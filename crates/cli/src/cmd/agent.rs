@@ -3,10 +3,10 @@
 use crate::{
     context::CommandContext, hub::guard_command, out::VerbosityLevel, report::CommandError,
 };
-use agent_client_protocol::{Agent as Role, ConnectTo, Lines};
+use agent_client_protocol::{Agent as Role, ConnectTo};
 use clap::Args;
 use futures_util::{sink, stream};
-use jackfield_chat_agent::{ChatAgentConfig, ChatSettings, serve_agent};
+use jackfield_chat_agent::{ChatAgentConfig, ChatSettings, line_transport, serve_agent};
 use jackfield_daemon::LogTarget;
 use jackfield_protocol::{FRAME_BYTES_MAX, FRAME_ROOM_BYTES};
 use std::io;
@@ -69,5 +69,5 @@ fn stdio_transport() -> io::Result<impl ConnectTo<Role>> {
         writer.send_frame(line.as_bytes()).await?;
         Ok(writer)
     });
-    Ok(Lines::new(outgoing, incoming))
+    Ok(line_transport(outgoing, incoming))
 }

@@ -12,6 +12,7 @@ mod kill;
 mod limits;
 mod mcp;
 mod options;
+mod other_clients;
 mod real;
 mod script;
 mod seen;
