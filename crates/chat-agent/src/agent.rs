@@ -5,7 +5,7 @@
 //! was sent before it. Everything that takes time runs in a spawned task.
 
 use crate::{
-    ChatAgentConfig,
+    AgentProfile, ChatAgentConfig, bridge,
     commands::available_commands_update,
     model::ModelClient,
     options::{MODE, MODEL},
@@ -15,6 +15,7 @@ use crate::{
 };
 use agent_client_protocol::{
     Agent, Client, ConnectTo, Error, on_receive_notification, on_receive_request,
+    schema::ProtocolVersion,
     v1::{
         ConnectionTo, Responder,
         schema::{
@@ -36,11 +37,17 @@ use std::{path::PathBuf, sync::Arc};
 
 /// Serves one client until it disconnects.
 pub async fn serve_agent(
-    config: ChatAgentConfig,
+    mut config: ChatAgentConfig,
     transport: impl ConnectTo<Agent> + 'static,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let store = match config.profile {
+        AgentProfile::CodingAgent => ChatSessionStore::open(&config.store_path)?,
+        AgentProfile::ChatBridge => {
+            config.settings.tools = false;
+            ChatSessionStore::open_in_memory()?
+        }
+    };
     let model = ModelClient::new(&config.settings)?;
-    let store = ChatSessionStore::open(&config.store_path)?;
     let sessions = Arc::new(SessionRegistry::new(config, model, store));
     let cancel_sessions = Arc::clone(&sessions);
     Agent
@@ -83,10 +90,10 @@ impl RequestHandler<'_> {
         match request {
             ClientRequest::InitializeRequest(it) => {
                 sessions.set_client_capabilities(it.client_capabilities);
-                let info = Implementation::new("jackfield", env!("CARGO_PKG_VERSION"));
-                let response = InitializeResponse::new(it.protocol_version)
-                    .agent_info(info)
-                    .agent_capabilities(agent_capabilities());
+                let response = match sessions.profile() {
+                    AgentProfile::CodingAgent => initialize_response(it.protocol_version),
+                    AgentProfile::ChatBridge => bridge::initialize_response(it.protocol_version),
+                };
                 self.send_response(Ok(AgentResponse::InitializeResponse(response)))
             }
             // The API key is in the environment, so there is nothing to do.
@@ -139,11 +146,25 @@ impl RequestHandler<'_> {
     /// Handles the four requests that open a session.
     fn handle_open_request(self, request: ClientRequest) -> Result<(), Error> {
         let sessions = self.sessions;
+        let is_bridge = sessions.profile() == AgentProfile::ChatBridge;
         match request {
+            ClientRequest::LoadSessionRequest(_)
+            | ClientRequest::ResumeSessionRequest(_)
+            | ClientRequest::ForkSessionRequest(_)
+                if is_bridge =>
+            {
+                self.send_response(Err(bridge::sessions_not_stored()))
+            }
             ClientRequest::NewSessionRequest(it) => {
                 let setup = session_setup(it.cwd, it.additional_directories, it.mcp_servers);
                 let choices = requested_options(it.meta.as_ref());
                 let session = sessions.create_session(setup, &choices, &self.client);
+                if is_bridge {
+                    return self.send_response(session.map(|it| {
+                        let response = NewSessionResponse::new(it.context.session_id.clone());
+                        AgentResponse::NewSessionResponse(response)
+                    }));
+                }
                 self.respond_with_options(session, |session, modes, options| {
                     let response = NewSessionResponse::new(session.context.session_id.clone());
                     let response = response.modes(modes).config_options(options);
@@ -240,6 +261,11 @@ fn send_response(
 fn turn_running_error() -> Error {
     let message = "a prompt is running in this session: wait for it, or cancel it";
     Error::invalid_request().data(message)
+}
+
+fn initialize_response(version: ProtocolVersion) -> InitializeResponse {
+    let info = Implementation::new("jackfield", env!("CARGO_PKG_VERSION"));
+    InitializeResponse::new(version).agent_info(info).agent_capabilities(agent_capabilities())
 }
 
 fn agent_capabilities() -> AgentCapabilities {

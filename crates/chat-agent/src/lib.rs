@@ -24,6 +24,7 @@
 //! **Invariant:** every prompt can be canceled at any time, and has no effect on the next one.
 
 mod agent;
+mod bridge;
 mod client_lines;
 mod commands;
 mod content;
@@ -44,6 +45,7 @@ mod tool;
 mod turn;
 
 pub use agent::serve_agent;
+pub use bridge::AgentProfile;
 pub use client_lines::line_transport;
 pub use probe::{ModelFitness, ProbeFinding, ProbeReport, ToolCallSupport, probe_model_server};
 pub use settings::ChatSettings;
@@ -55,9 +57,10 @@ use std::path::PathBuf;
 #[derive(Debug, Clone)]
 pub struct ChatAgentConfig {
     pub settings: ChatSettings,
+    pub profile: AgentProfile,
     /// Runs commands and MCP servers, so that none of their processes is left behind.
     pub guard: GuardCommand,
-    /// The file of the session store.
+    /// The file of the session store. A bridge does not use it.
     pub store_path: PathBuf,
     /// The directory in which running processes are recorded.
     pub ledger_dir: PathBuf,

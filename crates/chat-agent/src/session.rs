@@ -1,6 +1,7 @@
 //! One open session: its context, its history, and the turn that runs in it.
 
 use crate::{
+    AgentProfile, bridge,
     history::HistoryEntry,
     mcp::McpServers,
     mutex::lock,
@@ -93,6 +94,9 @@ impl ChatSession {
     /// Sends an update to the client. If the client is gone, the turn ends soon, so errors are
     /// ignored.
     pub(crate) fn send_update(&self, update: SessionUpdate) {
+        if self.context.profile == AgentProfile::ChatBridge && !bridge::is_sent(&update) {
+            return;
+        }
         match &update {
             SessionUpdate::ToolCall(call) if !is_final(call.status) => {
                 lock(&self.open_calls).insert(call.tool_call_id.clone());

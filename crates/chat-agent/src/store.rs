@@ -66,24 +66,33 @@ impl ChatSessionStore {
         }
         private_files::prepare_database(path)
             .map_err(|source| StoreError::File { path: path.to_owned(), source })?;
-        let to_open_error = |source| StoreError::Open { path: path.to_owned(), source };
-        let connection = Connection::open(path).map_err(to_open_error)?;
-        connection.busy_timeout(BUSY_MAX).map_err(to_open_error)?;
-        connection
-            .execute_batch(
-                "PRAGMA journal_mode = WAL;
-                 PRAGMA synchronous = NORMAL;
-                 CREATE TABLE IF NOT EXISTS sessions (
-                    id TEXT PRIMARY KEY, cwd TEXT NOT NULL, dirs TEXT NOT NULL, title TEXT,
-                    choices TEXT NOT NULL, allowed TEXT NOT NULL, updated INTEGER NOT NULL
-                 ) STRICT;
-                 CREATE INDEX IF NOT EXISTS sessions_by_use ON sessions (updated DESC, id);
-                 CREATE TABLE IF NOT EXISTS entries (
-                    session TEXT NOT NULL, seq INTEGER NOT NULL, entry TEXT NOT NULL,
-                    PRIMARY KEY (session, seq)
-                 ) STRICT, WITHOUT ROWID;",
-            )
-            .map_err(to_open_error)?;
+        let connect = || {
+            let connection = Connection::open(path)?;
+            connection.busy_timeout(BUSY_MAX)?;
+            ChatSessionStore::with_tables(connection)
+        };
+        connect().map_err(|source| StoreError::Open { path: path.to_owned(), source })
+    }
+
+    /// A store that ends with the process.
+    pub(crate) fn open_in_memory() -> Result<ChatSessionStore, StoreError> {
+        Ok(ChatSessionStore::with_tables(Connection::open_in_memory()?)?)
+    }
+
+    fn with_tables(connection: Connection) -> rusqlite::Result<ChatSessionStore> {
+        connection.execute_batch(
+            "PRAGMA journal_mode = WAL;
+             PRAGMA synchronous = NORMAL;
+             CREATE TABLE IF NOT EXISTS sessions (
+                id TEXT PRIMARY KEY, cwd TEXT NOT NULL, dirs TEXT NOT NULL, title TEXT,
+                choices TEXT NOT NULL, allowed TEXT NOT NULL, updated INTEGER NOT NULL
+             ) STRICT;
+             CREATE INDEX IF NOT EXISTS sessions_by_use ON sessions (updated DESC, id);
+             CREATE TABLE IF NOT EXISTS entries (
+                session TEXT NOT NULL, seq INTEGER NOT NULL, entry TEXT NOT NULL,
+                PRIMARY KEY (session, seq)
+             ) STRICT, WITHOUT ROWID;",
+        )?;
         Ok(ChatSessionStore { connection })
     }
 

@@ -109,7 +109,7 @@ fn run_command(command: Option<CliCommand>, context: &CommandContext) -> Result<
         Some(CliCommand::Token(it)) => it.run(context),
         Some(CliCommand::Tenants(it)) => it.run(context),
         Some(CliCommand::Agents(it)) => it.run(context),
-        Some(CliCommand::Agent(_)) => cmd::agent::run(context),
+        Some(CliCommand::Agent(it)) => cmd::agent::run(&it, context),
         Some(CliCommand::Adapt(it)) => it.run(context),
         Some(CliCommand::Bus(it)) => it.run(context),
         Some(CliCommand::Models(it)) => it.run(context),

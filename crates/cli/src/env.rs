@@ -17,6 +17,7 @@ pub(crate) const APPROVE: &str = "JACKFIELD_APPROVE";
 pub(crate) const ARCHIVE: &str = "JACKFIELD_ARCHIVE";
 pub(crate) const ARCHIVE_AFTER: &str = "JACKFIELD_ARCHIVE_AFTER";
 pub(crate) const AT: &str = "JACKFIELD_AT";
+pub(crate) const BRIDGE: &str = "JACKFIELD_BRIDGE";
 pub(crate) const CELL: &str = "JACKFIELD_CELL";
 pub(crate) const CLOSED: &str = "JACKFIELD_CLOSED";
 pub(crate) const COLOR: &str = "JACKFIELD_COLOR";

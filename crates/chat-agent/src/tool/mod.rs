@@ -27,7 +27,7 @@ mod walk;
 mod web_fetch;
 mod write;
 
-use crate::model::ModelToolCall;
+use crate::{AgentProfile, model::ModelToolCall};
 use agent_client_protocol::{
     Client,
     v1::{
@@ -61,6 +61,7 @@ pub(crate) struct SessionContext {
     pub(crate) ledger_dir: PathBuf,
     /// Whether pages may be fetched from the web.
     pub(crate) can_fetch: bool,
+    pub(crate) profile: AgentProfile,
 }
 
 /// The operations that the client performs for us. We perform the others ourselves.

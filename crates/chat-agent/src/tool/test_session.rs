@@ -2,7 +2,7 @@
 //! connection that serves real files and runs real commands.
 
 use super::{IoCapabilities, PreparedCall, SessionContext, ToolOutcome, ToolWork};
-use crate::model::ModelToolCall;
+use crate::{AgentProfile, model::ModelToolCall};
 use agent_client_protocol::{
     Agent, Channel, Client, Error, on_receive_request,
     v1::{
@@ -64,6 +64,7 @@ pub(in crate::tool) async fn with_test_session(
         guard: GuardCommand { program: guard_program(), args: Vec::new() },
         ledger_dir: dir.path().join("ledger"),
         can_fetch: true,
+        profile: AgentProfile::CodingAgent,
     };
     test(TestSession { dir, context, client: fake, updates: Arc::default() }).await;
     agent.abort();

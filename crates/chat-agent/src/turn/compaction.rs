@@ -34,7 +34,8 @@ impl ChatTurn<'_> {
     /// Whether the next request would leave too little space for its response.
     pub(super) fn is_window_full(&self) -> bool {
         let limit = self.context_window().map(|it| it * WINDOW_USE_PERCENT_MAX / 100);
-        limit.is_some_and(|limit| limit < estimate_tokens(self.history))
+        !self.is_bridge()
+            && limit.is_some_and(|limit| limit < estimate_tokens(self.history))
             && 1 < visible_entries(self.history).len()
     }
 

@@ -10,6 +10,7 @@ mod repeat_detector;
 mod tool_calls;
 
 use crate::{
+    AgentProfile,
     history::HistoryEntry,
     model::{
         FinishReason, ModelClient, ModelError, ModelInfo, ModelResponse, ModelTokenUsage,
@@ -140,7 +141,11 @@ impl ChatTurn<'_> {
     ) -> ModelResult<StepOutcome> {
         let (response, announced) = match self.send_model_request().await {
             Ok(it) => it,
-            Err(error) if compaction::is_window_exceeded(&error) && !*was_compacted => {
+            Err(error)
+                if !self.is_bridge()
+                    && compaction::is_window_exceeded(&error)
+                    && !*was_compacted =>
+            {
                 *was_compacted = true;
                 let compacted = self.compact_history().await?;
                 return Ok(compacted.map(|()| StepOutcome::Retry).map_err(|_| error));
@@ -149,7 +154,8 @@ impl ChatTurn<'_> {
         };
         self.record_usage(&response);
         let ModelResponse { text, thought, calls, finish_reason, tokens, garbled, .. } = response;
-        if calls.is_empty()
+        if !self.is_bridge()
+            && calls.is_empty()
             && (text.trim().is_empty() || garbled.is_some())
             && finish_reason == FinishReason::Stop
         {
@@ -165,6 +171,11 @@ impl ChatTurn<'_> {
         self.append_entries(vec![answer])?;
         let stop_reason = to_stop_reason(finish_reason);
         Ok(Ok(StepOutcome::Answered(AnsweredRequest { calls, announced, stop_reason })))
+    }
+
+    /// Whether the model gets only what the user wrote.
+    fn is_bridge(&self) -> bool {
+        self.session.context.profile == AgentProfile::ChatBridge
     }
 
     /// Reacts to calls that repeat with the same result. Returns a stop reason if the turn must

@@ -1,12 +1,14 @@
 //! `jackfield agent`: the built-in agent on stdin and stdout.
 
 use crate::{
-    context::CommandContext, hub::guard_command, out::VerbosityLevel, report::CommandError,
+    context::CommandContext, env, hub::guard_command, out::VerbosityLevel, report::CommandError,
 };
 use agent_client_protocol::{Agent as Role, ConnectTo};
 use clap::Args;
 use futures_util::{sink, stream};
-use jackfield_chat_agent::{ChatAgentConfig, ChatSettings, line_transport, serve_agent};
+use jackfield_chat_agent::{
+    AgentProfile, ChatAgentConfig, ChatSettings, line_transport, serve_agent,
+};
 use jackfield_daemon::LogTarget;
 use jackfield_protocol::{FRAME_BYTES_MAX, FRAME_ROOM_BYTES};
 use std::io;
@@ -18,15 +20,21 @@ use std::io;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ OPENAI_BASE_URL=http://localhost:11434/v1 OPENAI_MODEL=qwen3 jackfield agent
-  $ OPENAI_BASE_URL=http://localhost:8000/v1 OPENAI_MODEL=my-model jackfield run -a chat \"fix the test\"")]
-pub(crate) struct AgentCommand {}
+  $ OPENAI_BASE_URL=http://localhost:8000/v1 OPENAI_MODEL=my-model jackfield run -a chat \"fix the test\"
+  $ jackfield agent --bridge     as a worker of a bus, in place of openai-agent")]
+pub(crate) struct AgentCommand {
+    /// Only pass text between the client and the model, as `openai-agent` does: no tools, no
+    /// prompt but `OPENAI_SYSTEM_PROMPT`, no stored sessions, model errors as text
+    #[arg(long, env = env::BRIDGE, hide_env_values = true, value_parser = env::flag_parser())]
+    bridge: bool,
+}
 
 /// The SDK warns three times about a request with an unknown method: when the request is dropped, when its handler fails,
 /// and when the error is sent. The last warning is enough.
 const NORMAL_LOG: &str =
     "warn,agent_client_protocol::jsonrpc=error,agent_client_protocol::jsonrpc::outgoing_actor=warn";
 
-pub(crate) fn run(context: &CommandContext) -> Result<(), CommandError> {
+pub(crate) fn run(command: &AgentCommand, context: &CommandContext) -> Result<(), CommandError> {
     let level = match context.output.verbosity() {
         VerbosityLevel::Quiet => "error",
         VerbosityLevel::Normal => NORMAL_LOG,
@@ -42,6 +50,7 @@ pub(crate) fn run(context: &CommandContext) -> Result<(), CommandError> {
     let paths = context.daemon.paths();
     let config = ChatAgentConfig {
         settings,
+        profile: if command.bridge { AgentProfile::ChatBridge } else { AgentProfile::CodingAgent },
         guard: guard_command()?,
         store_path: paths.state.join("agent.db"),
         ledger_dir: paths.state.join("agent-ledger"),

@@ -1,27 +1,26 @@
-//! The open sessions of this process: creates, reopens, forks, closes and deletes them, and runs
-//! their prompts.
+//! The open sessions of this process: creates, reopens, forks, closes and deletes them. `prompts`
+//! runs their prompts.
+
+mod prompts;
 
 use crate::{
-    ChatAgentConfig,
-    commands::{SlashCommand, help_text},
+    AgentProfile, ChatAgentConfig,
     history::{HistoryEntry, to_session_updates},
     mcp::{McpServers, ServerSpawnContext},
-    model::{ModelClient, ModelInfo, ModelTokenUsage},
+    model::{ModelClient, ModelInfo},
     mutex::lock,
     options::{AgentMode, OptionError, SessionOptions},
     session::ChatSession,
     store::{ChatSessionStore, StoreError, StoredSession, StoredSessionPage, unix_time_ms},
     tool::{IoCapabilities, SessionContext},
-    turn::{ChatTurn, DisplayCapabilities, to_acp_usage},
 };
 use agent_client_protocol::{
     Client, Error,
     v1::{
         ConnectionTo,
         schema::{
-            self, ClientCapabilities, ConfigOptionUpdate, ContentBlock, ContentChunk,
-            CurrentModeUpdate, McpServer, PromptResponse, SessionConfigOption, SessionId,
-            SessionUpdate, StopReason,
+            self, ClientCapabilities, ConfigOptionUpdate, CurrentModeUpdate, McpServer,
+            SessionConfigOption, SessionId, SessionUpdate,
         },
     },
 };
@@ -34,7 +33,6 @@ use std::{
     time::Duration,
 };
 use tokio::sync::OnceCell;
-use tokio_util::sync::CancellationToken;
 
 /// How long opening a session waits for the list of models.
 const MODEL_LIST_WAIT_MAX: Duration = Duration::from_millis(1500);
@@ -82,6 +80,10 @@ impl SessionRegistry {
             models: OnceCell::new(),
             client_capabilities: Mutex::default(),
         }
+    }
+
+    pub(crate) fn profile(&self) -> AgentProfile {
+        self.config.profile
     }
 
     pub(crate) fn set_client_capabilities(&self, capabilities: ClientCapabilities) {
@@ -174,10 +176,15 @@ impl SessionRegistry {
             guard: self.config.guard.clone(),
             ledger_dir: self.config.ledger_dir.clone(),
             can_fetch: self.config.settings.web_fetch,
+            profile: self.config.profile,
         };
         let spawn_context = ServerSpawnContext::from_session(&context);
         let start_timeout = self.config.settings.mcp_start_max;
-        let mcp_servers = McpServers::start(setup.mcp_servers, &spawn_context, start_timeout);
+        let mcp_servers = match self.config.profile {
+            AgentProfile::CodingAgent => setup.mcp_servers,
+            AgentProfile::ChatBridge => Vec::new(),
+        };
+        let mcp_servers = McpServers::start(mcp_servers, &spawn_context, start_timeout);
         let session =
             ChatSession::new(context, mcp_servers, Arc::clone(&self.store), record, history);
         let session = Arc::new(session);
@@ -246,80 +253,6 @@ impl SessionRegistry {
     fn send_options_update(&self, session: &ChatSession, options: &SessionOptions) {
         let update = ConfigOptionUpdate::new(self.to_config_options(options));
         session.send_update(SessionUpdate::ConfigOptionUpdate(update));
-    }
-
-    /// Runs one prompt in a turn that was started with [`ChatSession::begin_turn`].
-    pub(crate) async fn run_prompt(
-        &self,
-        session: &ChatSession,
-        content: Vec<ContentBlock>,
-        canceled: CancellationToken,
-    ) -> Result<PromptResponse, Error> {
-        let mut tokens = ModelTokenUsage::default();
-        let handling = self.handle_prompt(session, content, &mut tokens);
-        let stop_reason = canceled.run_until_cancelled(handling).await;
-        session.end_turn();
-        let stop_reason = stop_reason.unwrap_or(Ok(StopReason::Cancelled)).map_err(to_acp_error)?;
-        Ok(PromptResponse::new(stop_reason).usage(to_acp_usage(tokens)))
-    }
-
-    async fn handle_prompt(
-        &self,
-        session: &ChatSession,
-        content: Vec<ContentBlock>,
-        tokens: &mut ModelTokenUsage,
-    ) -> Result<StopReason, StoreError> {
-        let mut history = session.history.lock().await;
-        let options = session.options();
-        let mut turn = ChatTurn {
-            session,
-            history: &mut history,
-            model: &self.model,
-            settings: &self.config.settings,
-            model_info: self.listed_models().iter().find(|it| it.id == options.model).cloned(),
-            options,
-            display: self.display_capabilities(),
-            tokens,
-        };
-        match SlashCommand::parse(&content) {
-            Some(command) => self.run_command(command, &mut turn).await,
-            None => turn.run(content).await,
-        }
-    }
-
-    fn display_capabilities(&self) -> DisplayCapabilities {
-        let session = lock(&self.client_capabilities).session.clone().unwrap_or_default();
-        DisplayCapabilities {
-            shows_notices: session.notices.is_some(),
-            shows_compaction: session.compaction.is_some(),
-        }
-    }
-
-    async fn run_command(
-        &self,
-        command: SlashCommand<'_>,
-        turn: &mut ChatTurn<'_>,
-    ) -> Result<StopReason, StoreError> {
-        let session = turn.session;
-        let reply = match command {
-            SlashCommand::Help => help_text(),
-            SlashCommand::Compact if turn.history.is_empty() => {
-                "The conversation is empty.".to_owned()
-            }
-            SlashCommand::Compact => match turn.compact_history().await? {
-                Ok(()) => "The conversation was summarized.".to_owned(),
-                Err(error) => error.to_string(),
-            },
-            SlashCommand::Model(None) => format!("The model is `{}`.", turn.options.model),
-            SlashCommand::Model(Some(model)) => {
-                let record = session.update_record(|it| model.clone_into(&mut it.options.model))?;
-                self.send_options_update(session, &record.options);
-                format!("The model is `{model}` from now on.")
-            }
-        };
-        let chunk = ContentChunk::new(reply.as_str().into());
-        session.send_update(SessionUpdate::AgentMessageChunk(chunk));
-        Ok(StopReason::EndTurn)
     }
 
     /// Requests the list of models, unless it is known.
