@@ -3,13 +3,16 @@
 //! The SDK accepts only what the ACP schema defines. Clients of other agents send more: a protocol
 //! version that is text or missing, MCP servers as a map, a model in `session/new`. `request_forms`
 //! converts such requests before the SDK reads them, and this module converts the answers back.
+//! `outer_sessions` restores the session id with which a bus routes.
 
+mod outer_sessions;
 mod request_forms;
 
 use crate::mutex::lock;
 use agent_client_protocol::{Agent, ConnectTo, Lines};
 use futures_util::{Sink, SinkExt as _, Stream, StreamExt as _, future};
 use jackfield_protocol::{Frame, Kind, acp::Method};
+use outer_sessions::OuterSessions;
 use serde_json::{Map, Value};
 use std::{
     io,
@@ -38,6 +41,7 @@ pub fn line_transport(
 struct ClientLines {
     /// The id of a pending `initialize` with a version that is text.
     text_version_request: Option<String>,
+    outer_sessions: OuterSessions,
 }
 
 impl ClientLines {
@@ -47,20 +51,26 @@ impl ClientLines {
         if frame.is_method(Method::Initialize) && has_text_version(&frame) {
             self.text_version_request = frame.id().map(str::to_owned);
         }
+        self.outer_sessions.record_incoming(&frame);
         request_forms::to_acp_form(&frame).unwrap_or(line)
     }
 
     /// Converts a line of the agent.
     fn convert_outgoing(&mut self, line: String) -> String {
-        if self.text_version_request.is_none() {
+        if self.text_version_request.is_none() && self.outer_sessions.is_empty() {
             return line;
         }
         let Ok(frame) = Frame::parse_str(&line) else { return line };
+        let mut converted = None;
         if frame.kind() == Kind::Response && frame.id() == self.text_version_request.as_deref() {
             self.text_version_request = None;
-            return with_text_version(&line).unwrap_or(line);
+            converted = with_text_version(&line);
         }
-        line
+        if let Some(outer) = self.outer_sessions.find_outgoing(&frame) {
+            converted =
+                outer_sessions::with_outer_id(converted.as_deref().unwrap_or(&line), &outer);
+        }
+        converted.unwrap_or(line)
     }
 }
 
@@ -104,6 +114,19 @@ mod tests {
             let response = parse(&lines.convert_outgoing(response.to_string()));
             assert_eq!(response["result"]["protocolVersion"], answered);
         }
+    }
+
+    #[test]
+    fn answers_have_the_outer_session_id_of_their_requests() {
+        let mut lines = ClientLines::default();
+        let params = json!({ "protocolVersion": "2025-03-26" });
+        let request =
+            json!({ "id": 1, "method": "initialize", "sessionId": "bus", "params": params });
+        lines.convert_incoming(request.to_string());
+        let response = json!({ "id": 1, "result": { "protocolVersion": 1 } });
+        let response = parse(&lines.convert_outgoing(response.to_string()));
+        let result = json!({ "protocolVersion": "2025-03-26" });
+        assert_eq!(response, json!({ "id": 1, "result": result, "sessionId": "bus" }));
     }
 
     #[test]

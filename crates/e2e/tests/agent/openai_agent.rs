@@ -57,3 +57,35 @@ fn bridge_only_passes_text_between_client_and_model() {
     assert!(refused["data"].to_string().contains("session loading is not supported"), "{refused}");
     assert!(!desk.home.path().join("state/agent.db").exists(), "nothing is stored");
 }
+
+#[test]
+fn every_line_of_an_answer_has_the_session_id_of_the_bus() {
+    let write = Reply::call("write", r#"{"path":"a.txt","content":"x"}"#);
+    let model = ScriptedModel::start([write, Reply::say("Written.")]);
+    let mut desk = Desk::silent(Home::new(), model, Vec::new());
+    let routed = |id: u64, method: &str, params: &Value| {
+        let line = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params, "sessionId": "client-7" });
+        line.to_string()
+    };
+    let is_answer = |id: u64| move |it: &Value| it["id"] == id && it.get("method").is_none();
+    desk.client.send_line(&routed(1, "initialize", &json!({ "protocolVersion": 1 })));
+    desk.client.until("the capabilities", is_answer(1));
+    let new = json!({ "cwd": desk.home.path(), "mcpServers": [] });
+    desk.client.send_line(&routed(2, "session/new", &new));
+    let opened = desk.client.until("the session", is_answer(2));
+    let session = opened["result"]["sessionId"].as_str().unwrap();
+    assert_ne!(session, "client-7", "the agent has ids of its own");
+    let prompt =
+        json!({ "sessionId": session, "prompt": [{ "type": "text", "text": "Write it." }] });
+    desk.client.send_line(&routed(3, "session/prompt", &prompt));
+    let ask = desk.client.until("a request", |it| it["method"] == "session/request_permission");
+    let once = json!({ "outcome": { "outcome": "selected", "optionId": "once" } });
+    let answer =
+        json!({ "jsonrpc": "2.0", "id": ask["id"], "result": once, "sessionId": "client-7" });
+    desk.client.send_line(&answer.to_string());
+    desk.client.until("the end of the turn", is_answer(3));
+    assert_eq!(desk.client.text(), "Written.");
+    let heard = &desk.client.heard;
+    assert!(heard.iter().any(|it| it["method"] == "session/update"), "{heard:?}");
+    assert!(heard.iter().all(|it| it["sessionId"] == "client-7"), "{heard:#?}");
+}
