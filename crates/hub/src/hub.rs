@@ -67,7 +67,9 @@ impl Hub {
                 parts.clients.on_client_finished(&mut parts.cx, conn);
             }
             Input::ClientGone { conn } => sessions.on_client_gone(parts, conn),
-            Input::AgentStarted { agent, pid } => parts.agents.set_pid(agent, pid),
+            Input::AgentStarted { agent, pid } => {
+                parts.agents.on_process_started(&mut parts.cx, agent, pid);
+            }
             Input::AgentNeverAsks { agent } => parts.agents.set_never_asks(agent),
             Input::AgentSpoke { agent, frame } => {
                 sessions.on_agent_message(parts, agent, frame);
@@ -211,6 +213,9 @@ impl Hub {
         match timer {
             HubTimer::AgentStart(agent, request) => {
                 sessions.on_start_deadline(parts, agent, request);
+            }
+            HubTimer::Setting(agent, request) => {
+                sessions.on_setting_deadline(parts, agent, request);
             }
             HubTimer::Wake(id) => sessions.with(&id, |it| it.advance(parts)),
             HubTimer::Restore(id) => sessions.with(&id, |it| it.on_restore_timer(parts)),

@@ -65,9 +65,19 @@ pub const CALLS_BYTES_MAX: usize = 1024 * 1024;
 /// Sessions a list page holds.
 pub const LIST_PAGE: usize = 100;
 
-/// How long an agent may take to answer `initialize`, and then to open or load a session: a cold
-/// `npx` start on a slow line takes a minute, nothing honest takes five.
-pub const START_MS_MAX: u64 = 300_000;
+/// How long each step of a start may take before it fails: the process starts, answers `initialize`,
+/// opens or restores a session. A process starts in milliseconds unless the machine is overloaded;
+/// `initialize` includes a cold `npx` start; a session with a long history is loaded in a minute or two.
+pub const STARTING_MS_MAX: u64 = 60_000;
+pub const INITIALIZING_MS_MAX: u64 = 60_000;
+pub const OPENING_MS_MAX: u64 = 180_000;
+
+/// How long an agent may take to accept a setting that a client changes.
+pub const SETTING_REPLY_MS_MAX: u64 = 60_000;
+
+/// A turn without a message of the agent and without a running tool is canceled after this time: a model
+/// that thinks hard is silent for a minute or two, a connection that was lost stays silent forever.
+pub const THINKING_MS_MAX: u64 = 600_000;
 
 /// An agent that tells a session's past has told it when it has been quiet for so long after its
 /// answer to `session/load`, or at the latest after the second figure. Those that go on after the

@@ -9,6 +9,7 @@ use crate::{
     peer::{Clients, RequestRoute},
     storage::StorageState,
     tenant::Tenants,
+    timer::HubTimer,
 };
 use bytes::Bytes;
 use jackfield_events::{AgentSessionId, TenantName};
@@ -82,14 +83,19 @@ impl HubParts {
                 return None;
             }
         };
+        let setting = is_journaled(frame).then(|| frame.clone());
+        let limit = self.cx.config.liveness.setting_ms_max.filter(|_| setting.is_some());
         let pending = PendingRequest::Client {
             conn,
             id: id.clone(),
             session: session.map(|(id, _)| id.clone()),
-            setting: is_journaled(frame).then(|| frame.clone()),
+            setting,
             _charge: charge,
         };
         let hub_id = self.agents.processes.get_mut(&agent)?.expect(pending);
+        if let Some(limit) = limit {
+            self.cx.timers.set(self.cx.now.plus(limit), HubTimer::Setting(agent, hub_id));
+        }
         if let Some(it) = self.clients.connections.get_mut(&conn) {
             it.requests.insert(id, RequestRoute::Agent(agent, hub_id));
         }

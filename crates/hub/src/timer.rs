@@ -8,6 +8,8 @@ use std::collections::BTreeSet;
 pub(crate) enum HubTimer {
     /// The deadline of a request during the start of an agent.
     AgentStart(AgentId, u64),
+    /// The deadline of a client's request that changes a setting.
+    Setting(AgentId, u64),
     /// The delay before the agent of this session is restarted is over.
     Wake(SessionId),
     /// The deadline of the current restore step.

@@ -82,6 +82,8 @@ pub enum Fault {
         "the first request with key `{key}` is still opening its session; repeat this one later"
     )]
     KeyInUse { key: String },
+    #[error("agent `{agent}` did not reply to `{method}` within {limit}")]
+    NoReply { agent: String, method: String, limit: String },
     /// A tenant has as much as it may have.
     #[error("quota reached: {why}")]
     Quota { why: String },
@@ -121,6 +123,7 @@ impl Fault {
             Fault::KeyReused { .. } => -31020,
             Fault::KeyInUse { .. } => -31021,
             Fault::StorageFailing { .. } => -31022,
+            Fault::NoReply { .. } => -31023,
         }
     }
 
@@ -159,6 +162,7 @@ impl Fault {
             Fault::StorageFailing { .. } => "storage_failing",
             Fault::KeyReused { .. } => "key_reused",
             Fault::KeyInUse { .. } => "key_in_use",
+            Fault::NoReply { .. } => "no_reply",
         }
     }
 
@@ -212,6 +216,9 @@ impl Fault {
             }
             Fault::AgentNotStarted { agent, why, stderr } => {
                 vec![("agent", agent), ("why", why), ("stderr", stderr)]
+            }
+            Fault::NoReply { agent, method, limit } => {
+                vec![("agent", agent), ("method", method), ("limit", limit)]
             }
             Fault::AgentSuspended { agent, why, until } => {
                 vec![("agent", agent), ("why", why), ("until", until)]
@@ -274,6 +281,7 @@ mod tests {
             Fault::Quota { why: odd() },
             Fault::KeyReused { key: odd(), session: odd() },
             Fault::KeyInUse { key: odd() },
+            Fault::NoReply { agent: odd(), method: odd(), limit: odd() },
             Fault::AgentSuspended { agent: odd(), why: odd(), until: odd() },
         ]
     }
@@ -306,7 +314,7 @@ mod tests {
         let ours = |fault: &Fault| !theirs.contains(&fault.code());
         let codes: BTreeSet<_> =
             every_fault().iter().filter(|it| ours(it)).map(Fault::code).collect();
-        assert_eq!(codes.len(), 21, "one code each");
+        assert_eq!(codes.len(), 22, "one code each");
         assert!(codes.iter().all(|code| (-31999..=-31000).contains(code)));
     }
 

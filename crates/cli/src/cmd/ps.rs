@@ -4,14 +4,14 @@ use super::sessions::{id_cell, state_cell, time_cell};
 use crate::{
     context::CommandContext,
     env,
-    hub::{SessionRow, list_sessions, unique_prefix_length},
+    hub::{SessionRow, list_sessions_and_starts, unique_prefix_length},
     out::{NAME, OutputFormat, TableCell, TextTable, print_json_document},
     report::CommandError,
 };
 use clap::Args;
 use serde_json::json;
 
-/// List the sessions with a running agent or queued prompts
+/// List the sessions with a running agent or queued prompts, and those that are being opened
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield ps
@@ -26,20 +26,24 @@ pub(crate) struct PsCommand {
 impl PsCommand {
     pub(crate) fn run(self, context: &CommandContext) -> Result<(), CommandError> {
         // No agent runs without a daemon, so there is no need to start one.
-        let all = match context.daemon.connect_if_running("ps")? {
-            Some(mut conn) => list_sessions(&mut conn)?,
-            None => Vec::new(),
+        let (all, starting) = match context.daemon.connect_if_running("ps")? {
+            Some(mut conn) => list_sessions_and_starts(&mut conn)?,
+            None => (Vec::new(), Vec::new()),
         };
         let live: Vec<&SessionRow> =
             all.iter().filter(|it| it.is_live() || 0 < it.queued).collect();
+        let shown: Vec<&SessionRow> = starting.iter().chain(live.iter().copied()).collect();
         match self.format {
-            OutputFormat::Text => print_table(context, &all, &live),
+            OutputFormat::Text => print_table(context, &all, &shown),
             OutputFormat::Quiet => {
                 live.iter().try_for_each(|it| context.output.print_line(&it.session_id))
             }
             OutputFormat::Json => {
-                let rows: Vec<_> = live.iter().map(|it| &it.raw).collect();
-                print_json_document(&context.output, &json!({ "sessions": rows }))
+                let raw = |it: &SessionRow| it.raw.clone();
+                let rows: Vec<_> = live.iter().copied().map(raw).collect();
+                let starting: Vec<_> = starting.iter().map(raw).collect();
+                let list = json!({ "sessions": rows, "starting": starting });
+                print_json_document(&context.output, &list)
             }
         }
     }

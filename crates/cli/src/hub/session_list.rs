@@ -11,6 +11,8 @@ use serde_json::{Value, json};
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SessionRow {
+    /// Empty while the agent starts for a client that has no session yet.
+    #[serde(default)]
     pub(crate) session_id: String,
     #[serde(default)]
     pub(crate) agent: String,
@@ -85,10 +87,22 @@ impl SessionRow {
 
 /// All sessions, the most recently updated first.
 pub(crate) fn list_sessions(conn: &mut CommandConnection) -> Result<Vec<SessionRow>, CommandError> {
-    let result = conn.call_hub(Method::ControlSessions, &json!({}), "the list of sessions")?;
+    Ok(list_sessions_and_starts(conn)?.0)
+}
+
+/// All sessions, and the agents that start for clients that have no session yet. Those have no session id.
+pub(crate) fn list_sessions_and_starts(
+    conn: &mut CommandConnection,
+) -> Result<(Vec<SessionRow>, Vec<SessionRow>), CommandError> {
+    let mut result = conn.call_hub(Method::ControlSessions, &json!({}), "the list of sessions")?;
     if let Some(warning) = storage_warning(&result["storage"]) {
         conn.print_warning(&warning);
     }
+    let starting = json!({ "sessions": result["starting"].take() });
+    Ok((parse_rows(result), parse_rows(starting)))
+}
+
+fn parse_rows(result: Value) -> Vec<SessionRow> {
     let rows = parse_session_list::<Value>(result).into_iter().filter_map(|raw| {
         Some(SessionRow { raw: raw.clone(), ..serde_json::from_value(raw).ok()? })
     });
@@ -96,7 +110,7 @@ pub(crate) fn list_sessions(conn: &mut CommandConnection) -> Result<Vec<SessionR
     rows.sort_by(|a, b| {
         (b.updated_at_ms(), &a.session_id).cmp(&(a.updated_at_ms(), &b.session_id))
     });
-    Ok(rows)
+    rows
 }
 
 /// Finds a session by its id, by a unique prefix of the id (tenant and `s-` may be left out), or by its title.

@@ -16,8 +16,9 @@ pub struct SessionSettings {
     pub max_live: usize,
 }
 
-/// `[liveness]`: for each phase how long it may be silent before that is reported, and for the
-/// phases of a turn (`_max`) before the turn is ended.
+/// `[liveness]`: for each phase how long it may take before that is reported, and how long at most
+/// (`_max`) before the start fails or the turn is ended. Phases of a turn are counted from the last
+/// message of the agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LivenessSettings {
@@ -26,6 +27,10 @@ pub struct LivenessSettings {
     pub opening: Option<DurationSetting>,
     pub thinking: Option<DurationSetting>,
     pub tool: Option<DurationSetting>,
+    pub starting_max: Option<DurationSetting>,
+    pub initializing_max: Option<DurationSetting>,
+    pub opening_max: Option<DurationSetting>,
+    pub setting_max: Option<DurationSetting>,
     pub thinking_max: Option<DurationSetting>,
     pub tool_max: Option<DurationSetting>,
 }
@@ -55,7 +60,10 @@ impl Settings {
             Some(DurationSetting(ms)) => ms.unwrap_or(u64::MAX),
             None => default,
         };
-        let hard = |set: Option<DurationSetting>| set.and_then(|DurationSetting(ms)| ms);
+        let hard = |set: Option<DurationSetting>, default: Option<u64>| match set {
+            Some(DurationSetting(ms)) => ms,
+            None => default,
+        };
         let (it, default) = (&self.liveness, Liveness::default());
         Liveness {
             starting_ms: soft(it.starting, default.starting_ms),
@@ -63,8 +71,12 @@ impl Settings {
             opening_ms: soft(it.opening, default.opening_ms),
             thinking_ms: soft(it.thinking, default.thinking_ms),
             tool_ms: soft(it.tool, default.tool_ms),
-            thinking_ms_max: hard(it.thinking_max),
-            tool_ms_max: hard(it.tool_max),
+            starting_ms_max: hard(it.starting_max, default.starting_ms_max),
+            initializing_ms_max: hard(it.initializing_max, default.initializing_ms_max),
+            opening_ms_max: hard(it.opening_max, default.opening_ms_max),
+            setting_ms_max: hard(it.setting_max, default.setting_ms_max),
+            thinking_ms_max: hard(it.thinking_max, default.thinking_ms_max),
+            tool_ms_max: hard(it.tool_max, default.tool_ms_max),
         }
     }
 
@@ -103,10 +115,12 @@ mod tests {
 
     #[test]
     fn liveness_limits_are_read_and_mistakes_have_a_line() {
-        let settings = parse("[liveness]\ntool = \"20m\"\nthinking_max = \"1h\"\n").unwrap();
-        assert_eq!(settings.liveness().tool_ms, 1_200_000);
-        assert_eq!(settings.liveness().thinking_ms_max, Some(3_600_000));
-        assert_eq!(settings.liveness().tool_ms_max, None);
+        let text = "[liveness]\ntool = \"20m\"\nthinking_max = \"1h\"\nopening_max = \"never\"\n";
+        let liveness = parse(text).unwrap().liveness();
+        assert_eq!(liveness.tool_ms, 1_200_000);
+        assert_eq!(liveness.thinking_ms_max, Some(3_600_000));
+        assert_eq!((liveness.tool_ms_max, liveness.opening_ms_max), (None, None));
+        assert_eq!(liveness.initializing_ms_max, Some(60_000));
         let reason = parse("[liveness]\ntool = \"20 minutes\"\n").unwrap_err();
         assert!(reason.contains("line 2") && reason.contains("not a duration"), "{reason}");
     }

@@ -1,6 +1,6 @@
 //! Runs whose agent has not started yet.
 
-use super::{BOUND, assert_whole, body, events, make, names, serve, status, until};
+use super::{BOUND, assert_whole, body, events, make, names, serve, serve_with, status, until};
 use jackfield_e2e::{Home, Web, http::Event, wait_for};
 use serde_json::json;
 
@@ -66,4 +66,30 @@ fn opening_is_reported_before_the_turn_and_readers_get_the_same_events_later() {
     let (second, _) = make(&web, &json!({ "sessionId": session, "message": "again" }));
     assert_eq!(labels(&events(&web, &second))[0], "running");
     daemon.stop();
+}
+
+#[test]
+fn error_of_a_late_stage_names_the_stage_and_the_limit() {
+    for (phase, setting, expected) in [
+        ("initialize", "initializing_max", "no reply to `initialize` within 1 s"),
+        ("new", "opening_max", "no reply to `session/new` within 1 s"),
+    ] {
+        let home = Home::new();
+        let config = format!("[liveness]\n{setting} = \"1s\"\n");
+        let (daemon, web) = serve_with(&home, &["--silent", phase], &config);
+        let mut chat = web.stream("POST", "/api/chat", &[], Some(&body("hello")));
+        let run = chat.next().unwrap().json()["runId"].as_str().unwrap().to_owned();
+        let listed = home.run(&["ps", "--format", "json"], BOUND);
+        let listed: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
+        let row = |list: &str| listed[list].get(0).cloned();
+        let row = row("starting").or_else(|| row("sessions")).unwrap();
+        assert_eq!((&row["agent"], &row["state"]), (&json!("fake"), &json!("opening")), "{listed}");
+        let told = chat.rest();
+        let error = told[told.len() - 2].json();
+        assert!(error["message"].as_str().unwrap().ends_with(expected), "{error}");
+        assert_eq!(status(&web, &run), "failed");
+        wait_for_no_agent(&web);
+        drop(chat);
+        daemon.stop();
+    }
 }

@@ -18,8 +18,8 @@ pub(crate) use warm::ProcessShape;
 use crate::{
     AgentId, ConnId, Exit, Launch, Output, SessionId, Time,
     budget::{ByteCharge, ByteOwner},
+    config::StartLimits,
     context::HubContext,
-    limits,
     peer::PROTOCOL_VERSION,
     timer::HubTimer,
 };
@@ -64,6 +64,11 @@ pub(crate) struct Agent {
     pub(crate) last_active_at: Time,
     /// It was asked to stop.
     pub(crate) stopping: bool,
+    /// The limits of its start, and when the current step of it has to be done.
+    pub(crate) start_limits: StartLimits,
+    start_deadline: Option<Time>,
+    /// The step of its start that took too long, if it was stopped because of that.
+    overdue: Option<String>,
     /// Its output is not read, because the journal is behind.
     pub(crate) paused: bool,
     /// Requests that were sent to it, by the request id of the hub.
@@ -124,7 +129,9 @@ impl Agent {
     pub(crate) fn exit_fault(&self, exit: &Exit) -> Fault {
         let agent = self.launch.name.to_string();
         let (status, stderr) = (exit.status.clone(), exit.stderr.clone());
-        if self.phase == Phase::Ready {
+        if let Some(why) = self.overdue.clone() {
+            Fault::AgentNotStarted { agent, why, stderr }
+        } else if self.phase == Phase::Ready {
             Fault::AgentGone { agent, status, stderr }
         } else {
             Fault::AgentNotStarted { agent, why: status, stderr }
@@ -143,10 +150,56 @@ impl Agent {
 }
 
 impl Agents {
-    pub(crate) fn set_pid(&mut self, agent: AgentId, pid: u32) {
-        if let Some(agent) = self.processes.get_mut(&agent) {
-            agent.pid = Some(pid);
+    /// The process runs, and has its time to answer `initialize`.
+    pub(crate) fn on_process_started(&mut self, cx: &mut HubContext, id: AgentId, pid: u32) {
+        let Some(agent) = self.processes.get_mut(&id) else { return };
+        agent.pid = Some(pid);
+        let is_initialize = |it: &PendingRequest| matches!(it, PendingRequest::Initialize);
+        let request = agent.waiting.iter().find(|(_, it)| is_initialize(it)).map(|(id, _)| *id);
+        let Some(request) = request else { return };
+        agent.start_deadline = agent.start_limits.initializing_ms.map(|it| cx.now.plus(it));
+        if let Some(at) = agent.start_deadline {
+            cx.timers.set(at, HubTimer::AgentStart(id, request));
         }
+    }
+
+    /// Why this request of a start failed, if its time is over. A process that has started since the timer was set
+    /// has more time.
+    pub(crate) fn describe_overdue_start(
+        &self,
+        now: Time,
+        id: AgentId,
+        request: u64,
+    ) -> Option<String> {
+        let agent = self.processes.get(&id)?;
+        let limits = agent.start_limits;
+        let (limit, step) = match agent.waiting.get(&request)? {
+            PendingRequest::Initialize if agent.start_deadline.is_none_or(|it| now < it) => {
+                return None;
+            }
+            PendingRequest::Initialize if agent.pid.is_none() => {
+                (limits.starting_ms?, "the process did not start".to_owned())
+            }
+            PendingRequest::Initialize => {
+                (limits.initializing_ms?, format!("no reply to `{}`", Method::Initialize.name()))
+            }
+            PendingRequest::New(_) => {
+                (limits.opening_ms?, format!("no reply to `{}`", Method::SessionNew.name()))
+            }
+            PendingRequest::Reopen(_, it) => {
+                (limits.opening_ms?, format!("no reply to `{}`", it.method().name()))
+            }
+            _ => return None,
+        };
+        Some(format!("{step} within {}", describe_limit(limit)))
+    }
+
+    /// Stops a process whose start took too long.
+    pub(crate) fn stop_overdue_agent(&mut self, cx: &mut HubContext, id: AgentId, why: String) {
+        if let Some(agent) = self.processes.get_mut(&id).filter(|it| !it.stopping) {
+            agent.overdue = Some(why);
+        }
+        self.stop_agent(cx, id);
     }
 
     /// The program never asks for permission before it acts.
@@ -168,8 +221,10 @@ impl Agents {
         launch: Launch,
         initialize_params: Option<Box<str>>,
         owner: Option<SlotOwner>,
+        start_limits: StartLimits,
     ) -> AgentId {
         let id = self.next_agent_id();
+        let start_deadline = start_limits.starting_ms.map(|it| cx.now.plus(it));
         let params = agent_initialize_params(initialize_params.as_deref());
         let mut agent = Agent {
             launch: launch.clone(),
@@ -183,6 +238,9 @@ impl Agents {
             has_completed_turn: false,
             last_active_at: cx.now,
             stopping: false,
+            start_limits,
+            start_deadline,
+            overdue: None,
             paused: false,
             waiting: BTreeMap::new(),
             early_updates: Vec::new(),
@@ -198,7 +256,9 @@ impl Agents {
         let frame = Frame::request(&our_id.to_string(), Method::Initialize.name(), &params);
         cx.outputs.push_back(Output::Spawn { agent: id, launch });
         cx.outputs.push_back(Output::ToAgent { agent: id, text: frame.bytes().clone() });
-        cx.timers.set(cx.now.plus(limits::START_MS_MAX), HubTimer::AgentStart(id, our_id));
+        if let Some(at) = start_deadline {
+            cx.timers.set(at, HubTimer::AgentStart(id, our_id));
+        }
         self.start_breaker_trial(id);
         id
     }
@@ -235,6 +295,11 @@ impl Agents {
         agent.stopping = true;
         cx.outputs.push_back(Output::StopAgent { agent: id, now: true });
     }
+}
+
+/// A limit as an error states it: `60 s`, `1500 ms`.
+pub(crate) fn describe_limit(ms: u64) -> String {
+    if ms % 1_000 == 0 { format!("{} s", ms / 1_000) } else { format!("{ms} ms") }
 }
 
 /// The parameters of `initialize`: those of the client that the process is started for, in our protocol version.

@@ -82,8 +82,9 @@ impl Agents {
                     if cx.is_stopping || !self.starts.is_empty() || !self.has_free_place(cx) {
                         return;
                     }
-                    let agent =
-                        self.spawn_agent(cx, launch.clone(), initialize_params.clone(), None);
+                    let limits = cx.config.liveness.start_limits(None);
+                    let (launch, params) = (launch.clone(), initialize_params.clone());
+                    let agent = self.spawn_agent(cx, launch, params, None, limits);
                     if let Some(ms) = cx.config.sleep.idle_after_ms {
                         cx.timers.set(cx.now.plus(ms), HubTimer::WarmIdle(agent));
                     }

@@ -32,7 +32,8 @@ impl WaitPhase {
     }
 }
 
-/// How long each phase may be silent until that is reported, and until the turn is canceled.
+/// How long each phase may be silent until that is reported (`_ms`), and until it is given up (`_ms_max`). Without
+/// a maximum, a phase may take any time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Liveness {
     pub starting_ms: u64,
@@ -40,9 +41,25 @@ pub struct Liveness {
     pub opening_ms: u64,
     pub thinking_ms: u64,
     pub tool_ms: u64,
-    /// Without a value, a turn is never canceled because of silence.
+    /// Until the process runs.
+    pub starting_ms_max: Option<u64>,
+    /// From then until the response to `initialize`.
+    pub initializing_ms_max: Option<u64>,
+    /// Until the response to `session/new` or to a request that restores a session.
+    pub opening_ms_max: Option<u64>,
+    /// Until the response to `session/set_model` and other settings.
+    pub setting_ms_max: Option<u64>,
+    /// Until the next message of the agent in a turn.
     pub thinking_ms_max: Option<u64>,
     pub tool_ms_max: Option<u64>,
+}
+
+/// How long each step of the start of an agent may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct StartLimits {
+    pub(crate) starting_ms: Option<u64>,
+    pub(crate) initializing_ms: Option<u64>,
+    pub(crate) opening_ms: Option<u64>,
 }
 
 impl Default for Liveness {
@@ -53,7 +70,11 @@ impl Default for Liveness {
             opening_ms: limits::OPENING_QUIET_MS,
             thinking_ms: limits::THINKING_QUIET_MS,
             tool_ms: limits::TOOL_QUIET_MS,
-            thinking_ms_max: None,
+            starting_ms_max: Some(limits::STARTING_MS_MAX),
+            initializing_ms_max: Some(limits::INITIALIZING_MS_MAX),
+            opening_ms_max: Some(limits::OPENING_MS_MAX),
+            setting_ms_max: Some(limits::SETTING_REPLY_MS_MAX),
+            thinking_ms_max: Some(limits::THINKING_MS_MAX),
             tool_ms_max: None,
         }
     }
@@ -68,6 +89,20 @@ impl Liveness {
             WaitPhase::Thinking => Some((self.thinking_ms, self.thinking_ms_max)),
             WaitPhase::Tool => Some((self.tool_ms, self.tool_ms_max)),
             WaitPhase::Human => None,
+        }
+    }
+
+    /// The name of the setting with the maximum of a phase of a turn.
+    pub(crate) fn max_name(phase: WaitPhase) -> &'static str {
+        if phase == WaitPhase::Tool { "tool_max" } else { "thinking_max" }
+    }
+
+    /// The limits of a start, which a client may choose for its own sessions.
+    pub(crate) fn start_limits(&self, chosen_ms: Option<u64>) -> StartLimits {
+        StartLimits {
+            starting_ms: chosen_ms.or(self.starting_ms_max),
+            initializing_ms: chosen_ms.or(self.initializing_ms_max),
+            opening_ms: chosen_ms.or(self.opening_ms_max),
         }
     }
 

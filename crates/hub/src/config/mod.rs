@@ -4,7 +4,7 @@ mod liveness;
 mod unanswered_rule;
 
 pub use liveness::Liveness;
-pub(crate) use liveness::WaitPhase;
+pub(crate) use liveness::{StartLimits, WaitPhase};
 pub use unanswered_rule::{AskRule, Unanswered};
 
 use crate::{Launch, Limits, PolicySet};

@@ -35,6 +35,8 @@ pub(crate) struct ClientConnection {
     pub(crate) peer: Option<PeerProcess>,
     /// It accepts sessions in which deny rules cannot be enforced.
     pub(crate) unenforced: bool,
+    /// How long each step of the start of its agents may take, if it has chosen that.
+    pub(crate) start_timeout_ms: Option<u64>,
     /// Its tenant; clients of the operator have none.
     pub(crate) tenant: Option<Arc<Tenant>>,
     /// It gets the sequence numbers of events.
@@ -110,6 +112,7 @@ impl ClientConnection {
             name: None,
             peer,
             unenforced: false,
+            start_timeout_ms: None,
             tenant: None,
             aware: false,
             relay: false,

@@ -1,7 +1,7 @@
 //! `_jackfield/connect` and other requests of the control protocol that only concern the connection.
 
 use super::Clients;
-use crate::{ConnId, Environment, Launch, Output, context::HubContext};
+use crate::{ConnId, Environment, Launch, Output, config::StartLimits, context::HubContext};
 use jackfield_protocol::{Fault, Frame};
 use serde_json::Value;
 use std::{path::PathBuf, sync::Arc};
@@ -28,6 +28,12 @@ impl Clients {
         cx.outputs.push_back(Output::StopAsked);
     }
 
+    /// The limits for the agents of a client: its own, or those of the configuration.
+    pub(crate) fn start_limits(&self, cx: &HubContext, conn: Option<ConnId>) -> StartLimits {
+        let chosen = conn.and_then(|it| self.connections.get(&it)?.start_timeout_ms);
+        cx.config.liveness.start_limits(chosen)
+    }
+
     /// Before `initialize`: this is the connection of a gateway for one client. It gets sequence numbers, whether the client
     /// wants them or not.
     pub(crate) fn mark_as_relay(&mut self, conn: ConnId) {
@@ -52,6 +58,11 @@ impl Clients {
             && let Some(it) = self.connections.get_mut(&conn)
         {
             it.unenforced = true;
+        }
+        if let Some(limit) = params["startTimeoutMs"].as_u64()
+            && let Some(it) = self.connections.get_mut(&conn)
+        {
+            it.start_timeout_ms = Some(limit);
         }
         let launch = match params.get("agent") {
             None => return Ok(()),

@@ -1,7 +1,7 @@
 //! The end of the agent process of a session: the log says what happened, and the turn gets its outcome.
 
 use super::{Session, SessionStage};
-use crate::{AgentId, Exit, limits, message::HubMessage, parts::HubParts};
+use crate::{AgentId, Exit, message::HubMessage, parts::HubParts};
 use jackfield_events::{AgentExited, EventBody, RawJson, TurnOutcome};
 use jackfield_protocol::Fault;
 
@@ -78,9 +78,13 @@ impl Session {
     }
 
     /// A process that serves other sessions does not answer about this one, and continues without it.
-    pub(crate) fn on_agent_unresponsive(&mut self, parts: &mut HubParts, agent: AgentId) {
+    pub(crate) fn on_agent_unresponsive(
+        &mut self,
+        parts: &mut HubParts,
+        agent: AgentId,
+        why: String,
+    ) {
         let Some(process) = parts.agents.processes.get(&agent) else { return };
-        let why = format!("it has not opened the session for {} s", limits::START_MS_MAX / 1000);
         let (name, stderr) = (process.launch.name.to_string(), String::new());
         let fault = Fault::AgentNotStarted { agent: name, why: why.clone(), stderr };
         let exit = Exit::with_status(why);

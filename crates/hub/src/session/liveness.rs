@@ -1,11 +1,11 @@
 //! Liveness: what a session waits for, since when, and whether that is longer than usual. Only messages of the agent count
 //! as progress. A person who is asked may take any time.
 
-use super::{Session, sentence};
+use super::{Session, calls::ToolCalls, sentence};
 use crate::{
     SessionId, Time,
-    agent::{Agent, AgentStart, Agents, Phase},
-    config::WaitPhase,
+    agent::{Agent, AgentStart, Agents, Phase, describe_limit},
+    config::{Liveness, WaitPhase},
     context::HubContext,
     parts::HubParts,
 };
@@ -17,6 +17,37 @@ impl Agents {
     /// The number of starts before this session in the start queue.
     fn start_queue_position(&self, id: &SessionId) -> Option<usize> {
         self.starts.iter().position(|it| matches!(it, AgentStart::Session(it) if it == id))
+    }
+}
+
+impl HubParts {
+    /// The agents that start for clients of this tenant, or of any, and have no session yet.
+    pub(crate) fn describe_starting_agents(&self, tenant: Option<&str>) -> Vec<Value> {
+        let is_shown = |it: &&Agent| {
+            let is_of_tenant = tenant.is_none() || self.clients.tenant_of_agent(it) == tenant;
+            let is_starting = it.phase == Phase::Initializing && !it.stopping;
+            is_of_tenant
+                && is_starting
+                && it.slots.sessions.is_empty()
+                && !it.slots.spares.is_empty()
+        };
+        let describe = |it: &Agent| {
+            let phase =
+                if it.pid.is_none() { WaitPhase::Starting } else { WaitPhase::Initializing };
+            let silent = self.cx.now.since(it.last_active_at);
+            json!({
+                "agent": &*it.launch.name,
+                "cwd": it.launch.cwd,
+                "state": "opening",
+                "phase": phase.as_str(),
+                "doing": sentence::of(phase, silent, &ToolCalls::default(), None, self.cx.now),
+                "clients": it.slots.spares.len(),
+                "pid": it.pid,
+                "openedAt": rfc3339(it.last_active_at.0),
+                "updatedAt": rfc3339(it.last_active_at.0),
+            })
+        };
+        self.agents.processes.values().filter(is_shown).map(describe).collect()
     }
 }
 
@@ -72,8 +103,10 @@ impl Session {
             return self.schedule_silence_check(&mut parts.cx, at);
         }
         let over = hard.map(|it| since.plus(it));
-        if over.is_some_and(|it| it <= parts.cx.now) {
-            return self.end_overdue(parts, phase);
+        if let Some(limit) = hard
+            && since.plus(limit) <= parts.cx.now
+        {
+            return self.end_overdue(parts, phase, limit);
         }
         if parts.cx.now < since.plus(soft) {
             let due = since.plus(soft);
@@ -89,9 +122,12 @@ impl Session {
     }
 
     /// Cancels a turn that was silent for longer than the configuration permits.
-    fn end_overdue(&mut self, parts: &mut HubParts, phase: WaitPhase) {
-        let why = self.describe_wait(phase, parts.cx.now);
-        let why = format!("the limit of `[liveness]` was reached: {why}");
+    fn end_overdue(&mut self, parts: &mut HubParts, phase: WaitPhase, limit: u64) {
+        let (why, limit) = (self.describe_wait(phase, parts.cx.now), describe_limit(limit));
+        let why = format!(
+            "{why}; the limit is {limit} (`{}` in `[liveness]`)",
+            Liveness::max_name(phase)
+        );
         self.cancel_overdue_turn(parts, why);
     }
 
@@ -152,11 +188,15 @@ impl Session {
     /// One session, for `ps` and `sessions`.
     pub(crate) fn row(&self, parts: &HubParts) -> Value {
         let state = self.summary();
+        let opening = self.opening_launch();
+        let (agent, argv) = opening.map_or((&state.agent, &state.argv), |it| (&it.name, &it.argv));
+        let cwd = opening.map_or(state.cwd.clone(), |it| it.cwd.to_string_lossy().into_owned());
+        let since = opening.map(|_| self.activity.since.0);
         let mut row = json!({
             "sessionId": &*self.id,
-            "agent": &*state.agent,
-            "argv": redact::argv(&state.argv),
-            "cwd": state.cwd,
+            "agent": &**agent,
+            "argv": redact::argv(argv),
+            "cwd": cwd,
             "title": self.title(),
             "state": self.state_name(parts),
             "turns": state.turns,
@@ -166,8 +206,8 @@ impl Session {
             "unheard": parts.agents.find_unenforced_policy(&parts.cx, self),
             "pid": self.agent.and_then(|it| parts.agents.processes.get(&it)?.pid),
             "events": self.log.head().0,
-            "openedAt": rfc3339(state.opened_at),
-            "updatedAt": rfc3339(state.updated_at),
+            "openedAt": rfc3339(since.unwrap_or(state.opened_at)),
+            "updatedAt": rfc3339(since.unwrap_or(state.updated_at)),
             "agentSession": &*state.agent_session,
         });
         if let Some(fallback) = &state.fallback {

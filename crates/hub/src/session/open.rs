@@ -102,6 +102,11 @@ impl Session {
         matches!(&self.stage, SessionStage::Opening(it) if it.conn == conn)
     }
 
+    /// The agent of a session that is being opened.
+    pub(super) fn opening_launch(&self) -> Option<&Launch> {
+        if let SessionStage::Opening(it) = &self.stage { Some(&it.launch) } else { None }
+    }
+
     /// Whether the session is being opened with this key.
     pub(crate) fn is_opening_with_key(&self, key: &str) -> bool {
         matches!(&self.stage, SessionStage::Opening(it) if it.has_key(key))

@@ -54,8 +54,9 @@ impl Sessions {
         }
         agents.check_breaker(cx, &launch.name)?;
         let may_start = self.may_start(parts, &AgentStart::Session(id.clone()));
+        let limits = parts.clients.start_limits(&parts.cx, client);
         let (agents, cx) = (&mut parts.agents, &mut parts.cx);
-        Ok(may_start.then(|| agents.spawn_agent(cx, launch.clone(), params, Some(owner))))
+        Ok(may_start.then(|| agents.spawn_agent(cx, launch.clone(), params, Some(owner), limits)))
     }
 
     /// Whether an agent may be started for this now. Otherwise the start is queued.

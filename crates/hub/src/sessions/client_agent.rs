@@ -49,7 +49,8 @@ impl Sessions {
         let agent = match found {
             Some(agent) => agent,
             None if self.may_start(parts, &AgentStart::Client(conn, request.into())) => {
-                parts.agents.spawn_agent(&mut parts.cx, launch, params, Some(owner))
+                let limits = parts.clients.start_limits(&parts.cx, Some(conn));
+                parts.agents.spawn_agent(&mut parts.cx, launch, params, Some(owner), limits)
             }
             None => return,
         };

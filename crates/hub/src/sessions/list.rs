@@ -61,11 +61,18 @@ impl Sessions {
         Ok(())
     }
 
-    /// `_jackfield/sessions`: all sessions with everything that `ps` shows.
+    /// `_jackfield/sessions`: all sessions with everything that `ps` shows, also those that are being opened, and
+    /// the agents that start for clients that have no session yet.
     pub(crate) fn describe_sessions(&self, parts: &mut HubParts, conn: ConnId, id: &str) {
-        let rows: Vec<Value> =
-            self.visible_to(parts, conn).iter().map(|it| it.row(parts)).collect();
+        let tenant = parts.clients.tenant_name(conn);
+        let opening = known_to(tenant, &self.by_id).map(|(_, it)| it).filter(|it| it.is_opening());
+        let sessions = self.visible_to(parts, conn).into_iter().chain(opening);
+        let rows: Vec<Value> = sessions.map(|it| it.row(parts)).collect();
+        let starting: Vec<Value> = parts.describe_starting_agents(tenant);
         let mut answer = json!({ "sessions": rows });
+        if !starting.is_empty() {
+            answer["starting"] = json!(starting);
+        }
         if let Some(storage) = self.describe_storage_failure(parts, conn) {
             answer["storage"] = storage;
         }

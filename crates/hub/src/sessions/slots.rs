@@ -4,12 +4,12 @@
 use super::Sessions;
 use crate::{
     AgentId, Launch, Output, SessionId,
-    agent::{Agent, SlotOwner},
+    agent::{Agent, PendingRequest, SlotOwner, describe_limit},
     parts::HubParts,
     session::Session,
 };
 use jackfield_events::{ForkOrigin, SessionSummary};
-use jackfield_protocol::is_planted;
+use jackfield_protocol::{Fault, Frame, is_planted};
 
 impl Sessions {
     /// Finds a free slot in a running process: the one that served the session before, because it may still have its files
@@ -119,14 +119,41 @@ impl Sessions {
     /// otherwise it is stopped.
     pub(crate) fn on_start_deadline(&mut self, parts: &mut HubParts, id: AgentId, request: u64) {
         let Some(agent) = parts.agents.processes.get(&id) else { return };
-        let pending = agent.waiting.get(&request).filter(|it| it.is_start());
-        let Some(pending) = pending else { return };
+        let Some(pending) = agent.waiting.get(&request) else { return };
+        let now = parts.cx.now;
+        let Some(why) = parts.agents.describe_overdue_start(now, id, request) else { return };
         match pending.session().filter(|it| agent.slots.has(it) && !agent.slots.is_alone(it)) {
             Some(session) => {
                 let session = session.clone();
-                self.with(&session, |it| it.on_agent_unresponsive(parts, id));
+                self.with(&session, |it| it.on_agent_unresponsive(parts, id, why));
             }
-            None => parts.agents.stop_agent(&mut parts.cx, id),
+            None => parts.agents.stop_overdue_agent(&mut parts.cx, id, why),
+        }
+    }
+
+    /// An agent has not answered a client's request for a setting in time. The client gets an error, and the answer is
+    /// ignored if it still comes.
+    pub(crate) fn on_setting_deadline(&mut self, parts: &mut HubParts, id: AgentId, request: u64) {
+        let Some(limit) = parts.cx.config.liveness.setting_ms_max else { return };
+        let Some(agent) = parts.agents.processes.get_mut(&id) else { return };
+        let is_setting =
+            |it: &PendingRequest| matches!(it, PendingRequest::Client { setting: Some(_), .. });
+        if !agent.waiting.get(&request).is_some_and(is_setting) {
+            return;
+        }
+        let Some(PendingRequest::Client { conn, id, session, setting: Some(setting), .. }) =
+            agent.waiting.remove(&request)
+        else {
+            return;
+        };
+        let fault = Fault::NoReply {
+            agent: agent.launch.name.to_string(),
+            method: setting.method().unwrap_or_default().into_owned(),
+            limit: describe_limit(limit),
+        };
+        match session.and_then(|it| self.by_id.get_mut(&it)) {
+            Some(session) => session.answer_after_log(parts, conn, &Frame::error_for(&id, &fault)),
+            None => parts.clients.answer_request(&mut parts.cx, conn, &id, Err(&fault)),
         }
     }
 

@@ -15,6 +15,9 @@ use jackfield_protocol::acp::Method;
 use serde_json::{Value, json};
 use std::{ffi::OsString, path::PathBuf};
 
+/// How much longer than this command the daemon waits for the agent.
+const DAEMON_GRACE_SECONDS: u64 = 5;
+
 #[derive(Debug, Args)]
 pub(in crate::cmd) struct AgentLaunchArgs {
     /// The name of an agent; `jackfield agents` lists them
@@ -86,13 +89,14 @@ impl AgentLaunch {
         protocol: ClientProtocol,
     ) -> Result<Value, CommandError> {
         self.choice.send_to_hub(conn, &self.cwd)?;
-        if self.unenforced {
-            conn.call_hub(
-                Method::ControlConnect,
-                &json!({ "unenforced": true }),
-                "the daemon to accept `--unenforced`",
-            )?;
-        }
+        // This command gives up first, with its own hint.
+        let start_ms =
+            self.start_seconds.saturating_add(DAEMON_GRACE_SECONDS).saturating_mul(1_000);
+        conn.call_hub(
+            Method::ControlConnect,
+            &json!({ "unenforced": self.unenforced, "startTimeoutMs": start_ms }),
+            "the daemon to accept the options of the session",
+        )?;
         let waited_for = format!("{} to start", self.choice.display_name());
         let result = initialize(
             conn,

@@ -66,6 +66,10 @@ async fn plan_in_session(
     session: String,
     body: RunBody,
 ) -> Result<RunPlan, ApiError> {
+    if let Some(run) = state.runs.find_opening(&session) {
+        // The client knows the id of the session before the session is open.
+        run.wait_logged().await?;
+    }
     let row = sessions::find_session(&state.hub, &session).await?;
     // The session may have been opened with a command that is not in the catalog.
     let agent =

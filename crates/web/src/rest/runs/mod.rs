@@ -145,6 +145,12 @@ impl RunRegistry {
         self.cache().runs.get(id).cloned()
     }
 
+    /// The run that is opening this session.
+    pub(crate) fn find_opening(&self, session: &str) -> Option<Arc<TrackedRun>> {
+        let is_opening = |it: &&Arc<TrackedRun>| it.id.session() == session && it.is_opening();
+        self.cache().runs.values().find(is_opening).cloned()
+    }
+
     /// The cached runs, the latest first.
     fn list(&self) -> Vec<Arc<TrackedRun>> {
         let cache = self.cache();

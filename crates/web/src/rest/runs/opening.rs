@@ -71,6 +71,12 @@ impl TrackedRun {
         self.opening.send_replace(OpeningStage::Ended);
     }
 
+    /// Whether its session is being opened.
+    pub(super) fn is_opening(&self) -> bool {
+        let stage = self.opening.borrow();
+        matches!(&*stage, OpeningStage::Starting { opens_session: true } | OpeningStage::Opened(_))
+    }
+
     pub(super) fn is_logged(&self) -> bool {
         *self.opening.borrow() == OpeningStage::Logged
     }
