@@ -46,8 +46,8 @@ impl Pools {
     ) {
         let Some(worker) = workers.get_mut(id).filter(|it| !it.is_stopping()) else { return };
         let Some(health) = self.health_check_of(worker) else { return };
-        let (caller, id) = (CallPeer::Bus, "null".into());
-        let call = PendingCall { caller, id, kind: CallKind::Plain, outer_id: None };
+        let (caller, kind) = (CallPeer::Bus, CallKind::Plain);
+        let call = PendingCall { caller, id: "null".into(), kind, outer_id: None };
         let bus_id = tables.calls.add_call(CallPeer::Worker(id), call);
         worker.send_own_frame(cx, Frame::request(&bus_id.to_string(), &health.method, "{}"));
         cx.set_timer_in(health.timeout_ms, BusTimer::HealthCheckDue(id, bus_id));
