@@ -146,7 +146,7 @@ fn an_address_that_others_can_reach_needs_tls_and_a_token() {
 fn insecure_permits_addresses_that_other_machines_can_reach() {
     let home = Home::new();
     let mut config = one_pool(&home, 1);
-    let echo = |bus: &Bus, host: &str| {
+    let echo = |bus: &Bus<'_>, host: &str| {
         let said = bus.said();
         assert!(said.contains("not encrypted, because of `--insecure`"), "{said}");
         let port = said.lines().find_map(|it| it.strip_prefix("listening on tcp://0.0.0.0:"));
