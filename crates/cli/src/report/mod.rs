@@ -269,12 +269,14 @@ impl CommandError {
 
     /// What the user can do; empty if there is no advice.
     pub(crate) fn hint(&self) -> String {
-        self.lockout_hint().unwrap_or_else(|| self.general_hint())
+        self.lockout_hint()
+            .or_else(|| self.connection_hint())
+            .unwrap_or_else(|| self.general_hint())
     }
 
-    fn general_hint(&self) -> String {
-        match self {
-            CommandError::Usage { hint, .. } | CommandError::Local { hint, .. } => hint.clone(),
+    /// The hint if there is no connection to a daemon.
+    fn connection_hint(&self) -> Option<String> {
+        let hint = match self {
             CommandError::NoDaemon { hint } => (*hint).to_owned(),
             CommandError::Unreachable(DialError::Absent { .. }) => {
                 "leave out `--socket` to use the daemon of this user, which is started if needed"
@@ -299,6 +301,14 @@ impl CommandError {
                 "try again: the next command starts a new daemon, and the journal has the events so far"
                     .into()
             }
+            _ => return None,
+        };
+        Some(hint)
+    }
+
+    fn general_hint(&self) -> String {
+        match self {
+            CommandError::Usage { hint, .. } | CommandError::Local { hint, .. } => hint.clone(),
             CommandError::NoSession { .. } => "`jackfield sessions list` shows all sessions".into(),
             CommandError::AmbiguousSession { .. } => "use more characters of the id".into(),
             CommandError::NoLiveSession { .. } => {

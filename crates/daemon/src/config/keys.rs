@@ -174,7 +174,7 @@ pub fn is_placeholder(segment: &str) -> bool {
 mod tests {
     use super::*;
     use crate::config::{Settings, accepted_keys::list_accepted_keys};
-    use std::collections::BTreeSet;
+    use std::{collections::BTreeSet, fmt::Write};
 
     fn parse_key(key: &ConfigKey, value: &str) -> Settings {
         let text = format!("{} = {value}\n", key.name);
@@ -223,7 +223,7 @@ mod tests {
         for section in ["sessions", "liveness"] {
             for key in CONFIG_KEYS.iter().filter(|it| it.section() == section) {
                 let Value(value) = key.default else { continue };
-                text += &format!("{} = {value}\n", key.name);
+                writeln!(text, "{} = {value}", key.name).unwrap();
             }
         }
         let (written, default) = (toml::from_str::<Settings>(&text).unwrap(), Settings::default());

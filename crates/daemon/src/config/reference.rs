@@ -15,7 +15,9 @@ pub fn format_key_reference() -> String {
         add_line(&mut text, format_args!("### {title}\n"));
         add_line(&mut text, format_args!("| key | type | default | a change applies | meaning |"));
         add_line(&mut text, format_args!("|---|---|---|---|---|"));
-        keys.iter().for_each(|it| add_row(&mut text, it));
+        for key in keys {
+            add_row(&mut text, key);
+        }
         add_line(&mut text, format_args!("\n```toml"));
         if !section.is_empty() {
             add_line(&mut text, format_args!("[{}]", example_section(section)));

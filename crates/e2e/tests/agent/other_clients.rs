@@ -1,4 +1,4 @@
-//! Clients that were written for other agents: requests in the forms of OpenCode and `openai-agent`.
+//! Clients that were written for other agents: requests in the forms of `OpenCode` and `openai-agent`.
 
 use super::Serves;
 use jackfield_e2e::{Client, Home};

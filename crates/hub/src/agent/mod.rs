@@ -157,7 +157,7 @@ impl Agents {
         let is_initialize = |it: &PendingRequest| matches!(it, PendingRequest::Initialize);
         let request = agent.waiting.iter().find(|(_, it)| is_initialize(it)).map(|(id, _)| *id);
         let Some(request) = request else { return };
-        agent.start_deadline = agent.start_limits.initializing_ms.map(|it| cx.now.plus(it));
+        agent.start_deadline = agent.start_limits.initializing.map(|it| cx.now.plus(it));
         if let Some(at) = agent.start_deadline {
             cx.timers.set(at, HubTimer::AgentStart(id, request));
         }
@@ -178,16 +178,16 @@ impl Agents {
                 return None;
             }
             PendingRequest::Initialize if agent.pid.is_none() => {
-                (limits.starting_ms?, "the process did not start".to_owned())
+                (limits.starting?, "the process did not start".to_owned())
             }
             PendingRequest::Initialize => {
-                (limits.initializing_ms?, format!("no reply to `{}`", Method::Initialize.name()))
+                (limits.initializing?, format!("no reply to `{}`", Method::Initialize.name()))
             }
             PendingRequest::New(_) => {
-                (limits.opening_ms?, format!("no reply to `{}`", Method::SessionNew.name()))
+                (limits.opening?, format!("no reply to `{}`", Method::SessionNew.name()))
             }
             PendingRequest::Reopen(_, it) => {
-                (limits.opening_ms?, format!("no reply to `{}`", it.method().name()))
+                (limits.opening?, format!("no reply to `{}`", it.method().name()))
             }
             _ => return None,
         };
@@ -224,7 +224,7 @@ impl Agents {
         start_limits: StartLimits,
     ) -> AgentId {
         let id = self.next_agent_id();
-        let start_deadline = start_limits.starting_ms.map(|it| cx.now.plus(it));
+        let start_deadline = start_limits.starting.map(|it| cx.now.plus(it));
         let params = agent_initialize_params(initialize_params.as_deref());
         let mut agent = Agent {
             launch: launch.clone(),
@@ -299,7 +299,7 @@ impl Agents {
 
 /// A limit as an error states it: `60 s`, `1500 ms`.
 pub(crate) fn describe_limit(ms: u64) -> String {
-    if ms % 1_000 == 0 { format!("{} s", ms / 1_000) } else { format!("{ms} ms") }
+    if ms.is_multiple_of(1_000) { format!("{} s", ms / 1_000) } else { format!("{ms} ms") }
 }
 
 /// The parameters of `initialize`: those of the client that the process is started for, in our protocol version.

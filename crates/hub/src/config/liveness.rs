@@ -54,12 +54,12 @@ pub struct Liveness {
     pub tool_ms_max: Option<u64>,
 }
 
-/// How long each step of the start of an agent may take.
+/// How long each step of the start of an agent may take, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StartLimits {
-    pub(crate) starting_ms: Option<u64>,
-    pub(crate) initializing_ms: Option<u64>,
-    pub(crate) opening_ms: Option<u64>,
+    pub(crate) starting: Option<u64>,
+    pub(crate) initializing: Option<u64>,
+    pub(crate) opening: Option<u64>,
 }
 
 impl Default for Liveness {
@@ -100,9 +100,9 @@ impl Liveness {
     /// The limits of a start, which a client may choose for its own sessions.
     pub(crate) fn start_limits(&self, chosen_ms: Option<u64>) -> StartLimits {
         StartLimits {
-            starting_ms: chosen_ms.or(self.starting_ms_max),
-            initializing_ms: chosen_ms.or(self.initializing_ms_max),
-            opening_ms: chosen_ms.or(self.opening_ms_max),
+            starting: chosen_ms.or(self.starting_ms_max),
+            initializing: chosen_ms.or(self.initializing_ms_max),
+            opening: chosen_ms.or(self.opening_ms_max),
         }
     }
 

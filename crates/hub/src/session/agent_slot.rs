@@ -53,7 +53,7 @@ impl Session {
         let is_start = pending.is_start();
         let Some(it) = parts.agents.processes.get_mut(&agent) else { return };
         let hub_id = it.expect(pending);
-        if let Some(limit) = it.start_limits.opening_ms.filter(|_| is_start) {
+        if let Some(limit) = it.start_limits.opening.filter(|_| is_start) {
             let deadline = parts.cx.now.plus(limit);
             parts.cx.timers.set(deadline, HubTimer::AgentStart(agent, hub_id));
         }

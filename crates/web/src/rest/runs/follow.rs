@@ -22,13 +22,12 @@ pub(crate) async fn stream_run(
     after: u64,
     writer: &mut ChunkWriter,
 ) -> Result<(), ReaderDisconnected> {
-    let (log, after) = match log {
-        Some(log) => (Ok(log), after),
-        None => {
-            let Some(written) = stream_opening(run, after, writer).await? else { return Ok(()) };
-            let log = state.hub.open_log(&run.id.session(), run.read_after()).await;
-            (log, after.max(written))
-        }
+    let (log, after) = if let Some(log) = log {
+        (Ok(log), after)
+    } else {
+        let Some(written) = stream_opening(run, after, writer).await? else { return Ok(()) };
+        let log = state.hub.open_log(&run.id.session(), run.read_after()).await;
+        (log, after.max(written))
     };
     match log {
         Ok(log) => stream_log(run, log, after, writer).await,
