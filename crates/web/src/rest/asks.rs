@@ -108,7 +108,6 @@ async fn list_open(state: &RestState) -> Result<Vec<OpenAsk>, ApiError> {
 
 /// An answer: one of the options, or the result of a form.
 #[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
 #[schema(example = json!({ "option": "allow" }))]
 pub(crate) struct AnswerBody {
     /// The id of an option; or `allow` or `deny`, which apply to this request only.

@@ -2,11 +2,17 @@
 
 use crate::rest::runs::ApprovalMode;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
+/// Unknown members of a body are stored with the run up to this size. Ids and flags of an app are small.
+const METADATA_BYTES_MAX: usize = 16 * 1024;
+
 /// A new run: of an agent in a directory, or in an existing session.
+///
+/// Other members are stored with the run as `metadata`.
 #[derive(Debug, Default, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 #[schema(example = json!({
     "agentId": "codex", "message": "What does this project do?", "projectId": "p1",
 }))]
@@ -42,11 +48,47 @@ pub(crate) struct RunBody {
     pub(crate) unenforced: Option<bool>,
     /// `/api/chat` only: cancel the run when the client disconnects. Otherwise the run continues.
     pub(crate) cancel_on_disconnect: Option<bool>,
+    /// Members without a meaning here. They do not change the run, so they are not part of its fingerprint.
+    #[serde(flatten, skip_serializing)]
+    #[schema(ignore)]
+    pub(crate) metadata: Map<String, Value>,
+}
+
+impl RunBody {
+    /// The unknown members that are stored with the run; none if they are too large.
+    pub(crate) fn stored_metadata(&self) -> Map<String, Value> {
+        let mut metadata = self.metadata.clone();
+        metadata.retain(|_, it| !it.is_null());
+        let size = Value::Object(metadata.clone()).to_string().len();
+        if size <= METADATA_BYTES_MAX { metadata } else { Map::new() }
+    }
+
+    /// What the client probably did not mean: unknown members that differ from a known one only in their spelling, and
+    /// metadata that is too large.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let known = serde_json::to_value(RunBody::default()).unwrap_or_default();
+        let known: Vec<&String> = known.as_object().into_iter().flat_map(Map::keys).collect();
+        let plain = |it: &str| it.replace(['_', '-', ' '], "").to_ascii_lowercase();
+        let misspelled = self.metadata.keys().filter_map(|name| {
+            let meant = known.iter().find(|it| plain(it) == plain(name))?;
+            Some(format!("`{name}` has no effect: the member is called `{meant}`"))
+        });
+        let mut warnings: Vec<String> = misspelled.collect();
+        if !self.metadata.is_empty() && self.stored_metadata().is_empty() {
+            let has_value = self.metadata.values().any(|it| !it.is_null());
+            let why =
+                format!("unknown members exceed {METADATA_BYTES_MAX} bytes and are not stored");
+            warnings.extend(has_value.then_some(why));
+        }
+        warnings
+    }
 }
 
 /// A prompt for an existing session.
+///
+/// Other members are stored with the run as `metadata`.
 #[derive(Debug, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 #[schema(example = json!({ "message": "Go on", "approve": "reads" }))]
 pub(crate) struct PromptBody {
     /// The message to the agent.
@@ -67,6 +109,9 @@ pub(crate) struct PromptBody {
     mode: Option<String>,
     /// How permission requests are answered automatically. Without it they wait in `/api/asks`.
     approve: Option<ApprovalMode>,
+    #[serde(flatten)]
+    #[schema(ignore)]
+    metadata: Map<String, Value>,
 }
 
 impl PromptBody {
@@ -82,7 +127,40 @@ impl PromptBody {
             reasoning: self.reasoning,
             mode: self.mode,
             approve: self.approve,
+            metadata: self.metadata,
             ..RunBody::default()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn parse(body: Value) -> RunBody {
+        serde_json::from_value(body).unwrap()
+    }
+
+    #[test]
+    fn unknown_members_are_metadata_and_misspelled_ones_have_a_warning() {
+        let body = parse(json!({
+            "message": "hi", "conversationId": "c1", "assistantMessageId": null, "system_prompt": "x",
+        }));
+        let stored = body.stored_metadata();
+        assert_eq!(Value::Object(stored), json!({ "conversationId": "c1", "system_prompt": "x" }));
+        let warnings = body.warnings();
+        assert_eq!(
+            warnings,
+            ["`system_prompt` has no effect: the member is called `systemPrompt`"]
+        );
+        assert!(body.system_prompt.is_none());
+    }
+
+    #[test]
+    fn large_metadata_is_left_out_with_a_warning() {
+        let body = parse(json!({ "message": "hi", "notes": "x".repeat(METADATA_BYTES_MAX) }));
+        assert!(body.stored_metadata().is_empty());
+        assert!(body.warnings()[0].contains("are not stored"), "{:?}", body.warnings());
     }
 }

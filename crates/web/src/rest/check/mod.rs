@@ -1,5 +1,5 @@
-//! Validates the request for a run: agent, model, paths. An invalid value is rejected with the reason;
-//! nothing is ignored silently.
+//! Validates the request for a run: agent, model, paths. An invalid value is rejected with the reason; an
+//! unknown member is stored with the run.
 
 mod agent;
 mod body;
@@ -102,6 +102,8 @@ async fn finish_plan(
         model: choices.model.clone(),
         reasoning: choices.reasoning.clone(),
         mode: choices.mode.clone(),
+        metadata: body.stored_metadata(),
+        warnings: body.warnings(),
         ..settings
     };
     let approve = body.approve;

@@ -9,7 +9,7 @@ use super::{
 use jackfield_events::{EventBody, EventKind, ReceivedEvent, Time};
 use jackfield_hub_client::EventLine;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 /// The status of a run.
@@ -44,6 +44,14 @@ pub(crate) struct RunSettings {
     pub(crate) model: Option<String>,
     pub(crate) reasoning: Option<String>,
     pub(crate) mode: Option<String>,
+    /// Members of the request that have no meaning for the daemon, such as ids of the app.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    #[schema(value_type = Option<Object>)]
+    pub(crate) metadata: Map<String, Value>,
+    /// What the client probably did not mean.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub(crate) warnings: Vec<String>,
 }
 
 /// The state of a run after the events so far.

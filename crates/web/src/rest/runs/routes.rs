@@ -24,6 +24,7 @@ use axum::{
 };
 use jackfield_protocol::rfc3339;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::{pin::pin, sync::Arc};
 use utoipa::{IntoParams, ToSchema};
 
@@ -112,6 +113,10 @@ fn missing_prompt_error() -> ApiError {
 pub(crate) struct RunMade {
     run_id: String,
     session_id: String,
+    /// What the client probably did not mean, for example a misspelled member.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    warnings: Vec<String>,
 }
 
 async fn start_detached(
@@ -132,7 +137,8 @@ async fn start_detached(
         // The response promises that a repeated request gets the same run, also after a crash.
         run.wait_logged().await?;
     }
-    let made = RunMade { run_id: run.id.to_string(), session_id: run.id.session() };
+    let warnings = run.progress().settings.warnings.clone();
+    let made = RunMade { run_id: run.id.to_string(), session_id: run.id.session(), warnings };
     Ok(mark_repeat((StatusCode::ACCEPTED, Json(made)).into_response(), is_repeat))
 }
 
@@ -283,6 +289,8 @@ pub(crate) struct RunsQuery {
     /// All runs of this session, of any age.
     session_id: Option<String>,
     project_id: Option<String>,
+    /// Runs whose request had this `conversationId`.
+    conversation_id: Option<String>,
     #[param(inline)]
     status: Option<StatusFilter>,
 }
@@ -308,6 +316,10 @@ pub(crate) async fn list_runs(
     let mut runs: Vec<RunShown> = runs.iter().filter_map(|it| RunShown::new(it)).collect();
     runs.retain(|it| query.status.is_none_or(|filter| filter.includes(it.status)));
     runs.retain(|it| query.project_id.is_none() || it.settings.project_id == query.project_id);
+    let conversation = |it: &RunShown| {
+        it.settings.metadata.get("conversationId").and_then(Value::as_str).map(str::to_owned)
+    };
+    runs.retain(|it| query.conversation_id.is_none() || conversation(it) == query.conversation_id);
     Ok(Json(RunList { runs }))
 }
 
