@@ -153,6 +153,38 @@ fn a_run_is_canceled_while_it_works_and_while_it_waits() {
 }
 
 #[test]
+fn chat_ends_its_agent_unless_it_is_kept_and_unknown_members_are_stored() {
+    let home = Home::new();
+    let (daemon, web) = serve(&home, &[]);
+    let mut chat = body("hello");
+    chat["conversationId"] = json!("c1");
+    chat["clientRequestId"] = json!(null);
+    chat["agent_id"] = json!("x");
+    let told = web.stream("POST", "/api/chat", &[], Some(&chat)).rest();
+    assert_whole(&told);
+    let start = told[0].json();
+    assert_eq!(start["metadata"], json!({ "conversationId": "c1", "agent_id": "x" }));
+    assert!(start["warnings"][0].as_str().unwrap().contains("`agentId`"), "{start}");
+    let session = start["sessionId"].as_str().unwrap();
+    let agents = || web.get("/readyz").good()["agents"].clone();
+    wait_for("the agent to end", BOUND, || (agents() == 0).then_some(()));
+    assert_eq!(web.get(&format!("/api/sessions/{session}")).good()["state"], "closed");
+    let filtered = |query: &str| {
+        let runs = web.get(&format!("/api/runs?{query}")).good();
+        runs["runs"].as_array().unwrap().len()
+    };
+    assert_eq!((filtered("conversationId=c1"), filtered("conversationId=c2")), (1, 0));
+    // A prompt restores the session, and its agent stays.
+    let (again, _) = make(&web, &json!({ "sessionId": session, "message": "hello" }));
+    until(&web, &again, "succeeded");
+    let mut kept = body("hello");
+    kept["keep"] = json!(true);
+    web.stream("POST", "/api/chat", &[], Some(&kept)).rest();
+    assert_eq!(agents(), 2);
+    daemon.stop();
+}
+
+#[test]
 fn asks_wait_in_the_inbox_unless_the_run_says_how_they_are_answered() {
     let home = Home::new();
     let (daemon, web) = serve(&home, &[]);

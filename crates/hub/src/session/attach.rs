@@ -39,10 +39,10 @@ fn with_session_id(setup: &str, session: &SessionId) -> String {
 }
 
 impl Session {
-    /// Whether another client is attached, or has a turn or a queued prompt in the session.
+    /// Whether another client is attached and not only observes, or has a turn or a queued prompt in the session.
     fn is_used_by_others(&self, conn: ConnId) -> bool {
         let own = self.queue.iter().filter(|it| it.conn == conn && it.number.is_some()).count();
-        self.subscribers.keys().any(|it| *it != conn)
+        self.subscribers.iter().any(|(it, subscriber)| *it != conn && !subscriber.observer)
             || self.parked.iter().any(|(it, _, _)| *it != conn)
             || self.turn.as_ref().is_some_and(|it| it.driver != conn)
             || own < self.summary().queue.len()

@@ -48,6 +48,9 @@ pub(crate) struct RunBody {
     pub(crate) unenforced: Option<bool>,
     /// `/api/chat` only: cancel the run when the client disconnects. Otherwise the run continues.
     pub(crate) cancel_on_disconnect: Option<bool>,
+    /// Keep the agent of a session that was opened for this run when the run ends. Otherwise the agent ends, and the
+    /// next prompt restores the session. [default: false for `/api/chat`, true for `/api/runs`]
+    pub(crate) keep: Option<bool>,
     /// Members without a meaning here. They do not change the run, so they are not part of its fingerprint.
     #[serde(flatten, skip_serializing)]
     #[schema(ignore)]

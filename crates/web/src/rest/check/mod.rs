@@ -107,6 +107,8 @@ async fn finish_plan(
         ..settings
     };
     let approve = body.approve;
+    let closes_session =
+        matches!(target, RunTarget::NewSession { .. }) && !body.keep.unwrap_or(true);
     // The agent knows its directory. The prompt describes it only for clients with projects or a system
     // prompt.
     let describes_directory = settings.project_id.is_some() || body.system_prompt.is_some();
@@ -122,7 +124,7 @@ async fn finish_plan(
         Ok(RunPrompt { system_prompt, directory, attachments, message: body.message, images })
     })
     .await?;
-    Ok(RunPlan { target, prompt, choices, approve, settings, request: None })
+    Ok(RunPlan { target, prompt, choices, approve, settings, request: None, closes_session })
 }
 
 /// Runs file system access on a blocking thread.

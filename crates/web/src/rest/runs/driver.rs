@@ -58,6 +58,8 @@ pub(crate) struct RunPlan {
     pub(crate) approve: Option<ApprovalMode>,
     pub(crate) settings: RunSettings,
     pub(crate) request: Option<KeyedRequest>,
+    /// Close the session when the run has ended, unless another client uses it.
+    pub(crate) closes_session: bool,
 }
 
 /// Starts the run of a request, unless an earlier request with the same key has started it. The run
@@ -178,6 +180,7 @@ struct RunDriver {
     /// The id of the prompt request, if this driver sent it.
     prompt_id: Option<u64>,
     approver: Option<AutoApprover>,
+    closes_session: bool,
 }
 
 impl RunDriver {
@@ -203,7 +206,8 @@ impl RunDriver {
         });
         let prompt_id = Some(connection.send_request(Method::SessionPrompt, &params).await?);
         let approver = plan.approve.map(AutoApprover::new);
-        Ok(RunDriver { state: state.clone(), connection, run, prompt_id, approver })
+        let (state, closes_session) = (state.clone(), plan.closes_session);
+        Ok(RunDriver { state, connection, run, prompt_id, approver, closes_session })
     }
 
     /// Joins a run whose prompt is already in the log.
@@ -224,7 +228,8 @@ impl RunDriver {
         }
         let run = Arc::new(TrackedRun::new(RunProgress::new(id.clone()), id, true, stop));
         let approver = approve.map(AutoApprover::new);
-        Ok(RunDriver { state: state.clone(), connection, run, prompt_id: None, approver })
+        let (state, closes_session) = (state.clone(), false);
+        Ok(RunDriver { state, connection, run, prompt_id: None, approver, closes_session })
     }
 
     /// Follows the run until it ends or the hub is gone. The log has the rest.
@@ -268,6 +273,12 @@ impl RunDriver {
             }
         }
         self.run.has_driver.store(false, Ordering::SeqCst);
+        if self.closes_session {
+            let meta = json!({ "jackfield": { "ifUnused": true } });
+            let params = json!({ "sessionId": self.run.id.session(), "_meta": meta });
+            // If this fails, the agent ends when it has been idle for some time.
+            let _closed = self.connection.call_method(Method::SessionClose, &params).await;
+        }
     }
 
     async fn on_event(

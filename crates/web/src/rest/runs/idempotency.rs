@@ -84,9 +84,10 @@ impl KeyedRequest {
     pub(crate) fn new(key: String, body: &RunBody) -> KeyedRequest {
         let mut body = serde_json::to_value(body).unwrap_or_default();
         if let Some(members) = body.as_object_mut() {
-            // Whether the client stays connected does not change the run. Missing members are removed, because an
+            // Whether the client stays connected, and what becomes of the agent, does not change the run. Missing members are removed, because an
             // earlier version may not know them.
             members.remove("cancelOnDisconnect");
+            members.remove("keep");
             members.retain(|_, it| !it.is_null());
         }
         let digest = Sha256::digest(body.to_string());
@@ -265,7 +266,7 @@ mod tests {
     #[test]
     fn requests_differ_if_their_runs_differ() {
         let body = json!({ "agentId": "fake", "message": "hi" });
-        let same = json!({ "message": "hi", "agentId": "fake", "model": null, "cancelOnDisconnect": true });
+        let same = json!({ "message": "hi", "agentId": "fake", "model": null, "cancelOnDisconnect": true, "keep": true });
         assert_eq!(keyed(&body), keyed(&same));
         for other in [
             json!({ "agentId": "fake", "message": "ho" }),

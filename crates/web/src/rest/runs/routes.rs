@@ -34,6 +34,8 @@ use utoipa::{IntoParams, ToSchema};
 /// exits), `error` if the run fails, and always `end`. Each event has a number; a disconnected client resumes at
 /// `/api/runs/{runId}/events`. The run continues without its client, unless it was started with `cancelOnDisconnect`.
 /// A repeated request with the same `Idempotency-Key` and body starts no run: its events are those of the first run.
+/// If the run opened a session, its agent ends with the run, unless `keep` is set or another client uses the session;
+/// the session stays, and a prompt restores it.
 #[utoipa::path(
     post, path = "/api/chat", tag = "runs", request_body = RunBody,
     params(("Idempotency-Key" = Option<String>, Header, description = "repeated requests with the same key and body start one run; kept for 24 hours", max_length = 255)),
@@ -53,8 +55,9 @@ use utoipa::{IntoParams, ToSchema};
 pub(crate) async fn chat(
     State(state): State<Arc<RestState>>,
     IdempotencyKey(key): IdempotencyKey,
-    JsonBody(body): JsonBody<RunBody>,
+    JsonBody(mut body): JsonBody<RunBody>,
 ) -> Result<Response, ApiError> {
+    body.keep.get_or_insert(false);
     let cancels_on_disconnect = body.cancel_on_disconnect.unwrap_or(false);
     let pending = start_run(&state, body, key).await?;
     let is_repeat = pending.is_repeat;

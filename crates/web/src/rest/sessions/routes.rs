@@ -232,7 +232,7 @@ pub(crate) async fn delete_session(
 
 /// Where the fork branches off.
 #[derive(Debug, Default, Deserialize, ToSchema)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 #[schema(example = json!({ "at": 120 }))]
 pub(crate) struct ForkBody {
     /// The last event that the fork shares with the session [default: the last].
