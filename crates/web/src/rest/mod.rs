@@ -3,7 +3,7 @@
 //! Read in this order: [`RestConfig`] is its configuration, `hub_client` connects to the hub, `error` has
 //! the error responses, `extract` reads requests, `streaming` and `log_reader` write streaming responses.
 //! Then by route: `agents`, `sessions`, `asks`, `runs` (`check` validates their requests, `prompt` builds
-//! their prompts), `operations`; `openapi` describes all routes.
+//! their prompts), `upload`, `operations`; `openapi` describes all routes.
 
 mod agents;
 mod asks;
@@ -20,6 +20,7 @@ mod response_tests;
 mod runs;
 mod sessions;
 mod streaming;
+mod upload;
 
 pub use agents::HostedAgents;
 pub use check::WorkDirs;

@@ -1,6 +1,6 @@
 //! The `OpenAPI` document of all routes, generated from the code.
 
-use crate::rest::{RestState, agents, asks, operations, runs, sessions};
+use crate::rest::{RestState, agents, asks, operations, runs, sessions, upload};
 use axum::{Json, Router, routing::get};
 use serde_json::Value;
 use std::sync::Arc;
@@ -49,6 +49,7 @@ fn routes() -> OpenApiRouter<Arc<RestState>> {
         .routes(routes!(runs::show_run))
         .routes(routes!(runs::run_events))
         .routes(routes!(runs::cancel_run))
+        .routes(routes!(upload::upload_files))
         .routes(routes!(sessions::list_sessions))
         .routes(routes!(sessions::show_session, sessions::delete_session))
         .routes(routes!(runs::prompt_session))
@@ -122,8 +123,10 @@ mod tests {
         for (path, methods) in document["paths"].as_object().unwrap() {
             for (method, route) in methods.as_object().unwrap() {
                 assert!(route["summary"].is_string(), "{method} {path}");
-                let Some(body) = route.get("requestBody") else { continue };
-                let name = body["content"]["application/json"]["schema"]["$ref"].as_str().unwrap();
+                let Some(body) = route.pointer("/requestBody/content/application~1json") else {
+                    continue;
+                };
+                let name = body["schema"]["$ref"].as_str().unwrap();
                 let schema = document.pointer(&name[1..]).unwrap();
                 assert!(schema["example"].is_object(), "{method} {path}");
             }

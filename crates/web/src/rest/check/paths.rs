@@ -27,7 +27,7 @@ const SKIPPED_DIRS: &[&str] = &["node_modules", "target", "__pycache__"];
 
 impl WorkDirs {
     /// The directory of a project, which is created if necessary.
-    pub(super) fn resolve_project(&self, id: &str) -> Result<PathBuf, ApiError> {
+    pub(crate) fn resolve_project(&self, id: &str) -> Result<PathBuf, ApiError> {
         let is_allowed = |it: char| it.is_ascii_alphanumeric() || "._-".contains(it);
         let is_only_dots = id.chars().all(|it| it == '.');
         if id.is_empty() || 128 < id.len() || !id.chars().all(is_allowed) || is_only_dots {

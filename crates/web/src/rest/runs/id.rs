@@ -58,6 +58,11 @@ pub(crate) fn new_session_name() -> String {
     format!("s-{}", random_chars::<SESSION_CHARS>())
 }
 
+/// A random name for a file.
+pub(crate) fn random_name() -> String {
+    random_chars::<8>()
+}
+
 fn random_chars<const N: usize>() -> String {
     let mut bytes = [0; N];
     // Creating the access token has already required random bytes.

@@ -25,7 +25,7 @@ pub(crate) use approval::ApprovalMode;
 
 pub(crate) use driver::{RunPlan, RunTarget, start_run};
 pub(crate) use events::RunEvent;
-pub(crate) use id::{RunId, new_session_name};
+pub(crate) use id::{RunId, new_session_name, random_name};
 pub(crate) use idempotency::IdempotencyKey;
 pub(crate) use pending::PendingRun;
 pub(crate) use progress::RunSettings;
