@@ -30,6 +30,8 @@ pub(crate) struct RunBody {
     pub(crate) project_id: Option<String>,
     /// Work in this directory, which must be below one of the configured `roots`.
     pub(crate) cwd: Option<String>,
+    /// Further directories that the agent may use: below the working directory or one of the `roots`.
+    pub(crate) additional_directories: Option<Vec<String>>,
     /// Instructions that precede the message.
     pub(crate) system_prompt: Option<String>,
     /// Images: files in the uploads directory or below the working directory.

@@ -43,10 +43,15 @@ async fn plan_new_session(state: &Arc<RestState>, body: RunBody) -> Result<RunPl
     let choices = agent.validate_choices(&body)?;
     let dirs = state.dirs.clone();
     let (project, cwd) = (body.project_id.clone(), body.cwd.clone());
-    let cwd = run_blocking(move || match (project, cwd) {
-        (Some(_), Some(_)) => Err(ApiError::invalid("set either `projectId` or `cwd`")),
-        (None, Some(cwd)) => dirs.resolve_cwd(&cwd),
-        (project, None) => dirs.resolve_project(project.as_deref().unwrap_or(DEFAULT_PROJECT)),
+    let more = body.additional_directories.clone().unwrap_or_default();
+    let (cwd, more_dirs) = run_blocking(move || {
+        let cwd = match (project, cwd) {
+            (Some(_), Some(_)) => Err(ApiError::invalid("set either `projectId` or `cwd`")),
+            (None, Some(cwd)) => dirs.resolve_cwd(&cwd),
+            (project, None) => dirs.resolve_project(project.as_deref().unwrap_or(DEFAULT_PROJECT)),
+        }?;
+        let more_dirs = dirs.resolve_more_dirs(&cwd, &more)?;
+        Ok((cwd, more_dirs))
     })
     .await?;
     let settings = RunSettings {
@@ -56,8 +61,8 @@ async fn plan_new_session(state: &Arc<RestState>, body: RunBody) -> Result<RunPl
         ..agent.run_settings()
     };
     let unenforced = body.unenforced.unwrap_or(false);
-    let target =
-        RunTarget::NewSession { agent: agent.agent.id.clone(), cwd: cwd.clone(), unenforced };
+    let (agent, cwd_of_target) = (agent.agent.id.clone(), cwd.clone());
+    let target = RunTarget::NewSession { agent, cwd: cwd_of_target, more_dirs, unenforced };
     finish_plan(state, target, cwd, choices, settings, body).await
 }
 
@@ -78,8 +83,12 @@ async fn plan_in_session(
         let why = format!("session `{session}` belongs to agent `{}`, not `{other}`", row.agent);
         return Err(ApiError::invalid(why));
     }
-    if body.project_id.is_some() || body.cwd.is_some() {
-        let why = format!("session `{session}` works in `{}`: omit `projectId` and `cwd`", row.cwd);
+    let names_dirs = body.project_id.is_some() || body.cwd.is_some();
+    if names_dirs || body.additional_directories.as_ref().is_some_and(|it| !it.is_empty()) {
+        let why = format!(
+            "session `{session}` works in `{}`: omit `projectId`, `cwd` and `additionalDirectories`",
+            row.cwd
+        );
         return Err(ApiError::invalid(why));
     }
     let (choices, cwd) = (agent.validate_choices(&body)?, PathBuf::from(&row.cwd));

@@ -58,15 +58,38 @@ impl WorkDirs {
 
     /// Checks that a directory is below one of the roots.
     pub(super) fn resolve_cwd(&self, path: &str) -> Result<PathBuf, ApiError> {
-        let shown = path.escape_debug();
         if !Path::new(path).is_absolute() {
-            return Err(ApiError::invalid(format!(
-                "`cwd` must be an absolute path, not `{shown}`"
-            )));
+            let shown = path.escape_debug();
+            let why = format!("`cwd` must be an absolute path, not `{shown}`");
+            return Err(ApiError::invalid(why));
         }
-        let found = canonicalize(Path::new(path), path)?;
+        self.resolve_dir(Path::new(path), path, None)
+    }
+
+    /// Checks directories beside the working directory: each is below it or below one of the roots.
+    pub(super) fn resolve_more_dirs(
+        &self,
+        cwd: &Path,
+        paths: &[String],
+    ) -> Result<Vec<PathBuf>, ApiError> {
+        check_count(paths)?;
+        paths.iter().map(|it| self.resolve_dir(&cwd.join(it), it, Some(cwd))).collect()
+    }
+
+    /// Checks that a directory is below one of the roots, or below `cwd`.
+    fn resolve_dir(
+        &self,
+        path: &Path,
+        name: &str,
+        cwd: Option<&Path>,
+    ) -> Result<PathBuf, ApiError> {
+        let shown = name.escape_debug();
+        let found = canonicalize(path, name)?;
         if !found.is_dir() {
             return Err(ApiError::invalid(format!("`{shown}` is not a directory")));
+        }
+        if cwd.is_some_and(|it| found.starts_with(it)) {
+            return Ok(found);
         }
         let roots = self.roots.iter().chain([&self.projects]);
         let below = |root: &PathBuf| root.canonicalize().is_ok_and(|it| found.starts_with(it));
@@ -213,6 +236,21 @@ mod tests {
         assert!(
             why(dirs.resolve_cwd(&path("roots/link"))).contains("not below any of the configured")
         );
+    }
+
+    #[test]
+    fn more_directories_are_below_the_working_directory_or_a_root() {
+        let TestDirs { dir, dirs } = test_dirs();
+        let cwd = dirs.resolve_project("p1").unwrap();
+        fs::create_dir(cwd.join("skills")).unwrap();
+        let resolve = |path: &str| dirs.resolve_more_dirs(&cwd, &[path.to_owned()]);
+        assert_eq!(resolve("skills").unwrap(), [cwd.join("skills")]);
+        let root = dir.path().join("roots/work").display().to_string();
+        assert_eq!(resolve(&root).unwrap().len(), 1);
+        let outside = dir.path().join("outside").display().to_string();
+        assert!(why(resolve(&outside)).contains("not below any of the configured roots"));
+        assert!(why(resolve("../../outside")).contains("not below any of the configured roots"));
+        assert!(why(resolve("missing")).contains("cannot use"));
     }
 
     #[test]

@@ -33,6 +33,8 @@ pub(crate) enum RunTarget {
     NewSession {
         agent: String,
         cwd: PathBuf,
+        /// Further directories that the agent may use.
+        more_dirs: Vec<PathBuf>,
         /// Open the session even if deny rules cannot be enforced in it.
         unenforced: bool,
     },

@@ -60,7 +60,7 @@ pub(super) async fn prepare_session(
     let session = run.id.session();
     let mut connection = state.hub.dial().await?;
     let (setup, accepts_images, opened) = match target {
-        RunTarget::NewSession { agent, cwd, unenforced } => {
+        RunTarget::NewSession { agent, cwd, more_dirs, unenforced } => {
             let launch = json!({ "agent": agent, "cwd": cwd, "unenforced": unenforced });
             connection.call_method(Method::ControlConnect, &launch).await?;
             let initialized = initialize(&mut connection).await?;
@@ -68,6 +68,10 @@ pub(super) async fn prepare_session(
             let accepts_images = accepts_images == Some(&Value::Bool(true));
             state.image_support().insert(agent.clone(), accepts_images);
             let mut params = json!({ "cwd": cwd, "mcpServers": [] });
+            if !more_dirs.is_empty() {
+                check_more_dirs(agent, &initialized)?;
+                params["additionalDirectories"] = json!(more_dirs);
+            }
             params["_meta"] = json!({ "jackfield": { "session": session } });
             let add_key = |it: &KeyedRequest| it.add_to(&mut params["_meta"]["jackfield"]);
             plan.request.iter().for_each(add_key);
@@ -100,6 +104,17 @@ pub(super) async fn prepare_session(
     }
     result?;
     Ok(ReadySession { connection, session, accepts_images, opened })
+}
+
+/// Fails if the agent would ignore further directories.
+fn check_more_dirs(agent: &str, initialized: &Value) -> Result<(), ApiError> {
+    let ability =
+        initialized.pointer("/agentCapabilities/sessionCapabilities/additionalDirectories");
+    if ability.is_some_and(|it| !it.is_null()) {
+        return Ok(());
+    }
+    let why = format!("agent `{agent}` does not accept `additionalDirectories`: omit them");
+    Err(ApiError::invalid(why))
 }
 
 /// The hub answered with the session that another request with the same key has just opened.
