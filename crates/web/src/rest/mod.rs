@@ -26,7 +26,7 @@ pub use agents::HostedAgents;
 pub use check::WorkDirs;
 pub use openapi::document;
 
-use agents::AgentDirectory;
+use agents::{AgentDirectory, LearnedAbilities};
 use axum::Router;
 use hub_client::HubClient;
 use jackfield_agents::probe::AgentSurvey;
@@ -72,14 +72,14 @@ pub(crate) struct RestState {
     agents: AgentDirectory,
     runs: RunRegistry,
     dirs: WorkDirs,
-    /// Whether each agent accepts images, as far as it is known.
-    image_support: Mutex<BTreeMap<String, bool>>,
+    /// What the sessions of each agent have shown.
+    learned: Mutex<BTreeMap<String, LearnedAbilities>>,
     metrics: Option<MetricsRenderer>,
 }
 
 impl RestState {
-    pub(crate) fn image_support(&self) -> MutexGuard<'_, BTreeMap<String, bool>> {
-        self.image_support.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn learned(&self) -> MutexGuard<'_, BTreeMap<String, LearnedAbilities>> {
+        self.learned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -94,7 +94,7 @@ pub fn routes(config: &RestConfig) -> Router {
         ),
         runs: RunRegistry::default(),
         dirs: config.dirs.clone(),
-        image_support: Mutex::default(),
+        learned: Mutex::default(),
         metrics: config.metrics.clone(),
     });
     let (routes, document) = openapi::routes_with_document();

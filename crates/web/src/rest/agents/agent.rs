@@ -1,5 +1,6 @@
 //! One agent as the API describes it.
 
+use super::abilities::{AgentCapabilities, LearnedAbilities, listed_modes};
 use jackfield_agents::{
     find::{ProgramLocations, find_program},
     probe::{AgentDiagnostic, AgentStatus},
@@ -19,6 +20,8 @@ use utoipa::ToSchema;
     "models": [{ "id": "default", "label": "Default (CLI config)" }, { "id": "gpt-5.5", "label": "gpt-5.5" }],
     "modelsSource": "command",
     "reasoningOptions": [{ "id": "default", "label": "Default" }, { "id": "high", "label": "high" }],
+    "modes": [{ "id": "auto", "label": "Auto" }],
+    "capabilities": { "streaming": true, "cancel": true, "resume": true, "permissionMode": "strict" },
     "authState": "ok", "installHint": "npm install -g @openai/codex",
     "docsUrl": "https://developers.openai.com/codex", "diagnostics": [],
 }))]
@@ -48,6 +51,9 @@ pub(crate) struct AgentDescription {
     pub(crate) models_source: String,
     /// Empty if the agent has none.
     pub(crate) reasoning_options: Vec<AgentSettingChoice>,
+    /// Its permission modes, as far as they are known; empty if it has none.
+    pub(crate) modes: Vec<AgentSettingChoice>,
+    pub(crate) capabilities: AgentCapabilities,
     /// `ok`, `missing` or `unknown`.
     pub(crate) auth_state: String,
     /// How to install it.
@@ -69,7 +75,7 @@ pub(crate) struct AgentSettingChoice {
 }
 
 impl AgentSettingChoice {
-    fn new(id: &str, label: impl Into<String>) -> AgentSettingChoice {
+    pub(super) fn new(id: &str, label: impl Into<String>) -> AgentSettingChoice {
         AgentSettingChoice { id: id.to_owned(), label: label.into() }
     }
 }
@@ -92,6 +98,8 @@ impl AgentDescription {
             models: model_choices(status),
             models_source: status.models.source.name().to_owned(),
             reasoning_options: reasoning_choices(spec),
+            modes: listed_modes(variant),
+            capabilities: AgentCapabilities::from_variant(variant),
             auth_state: status.login.name().to_owned(),
             install_hint: spec.install.clone(),
             docs_url: spec.docs.clone(),
@@ -131,6 +139,8 @@ impl AgentDescription {
             models: vec![AgentSettingChoice::new(DEFAULT_OPTION, DEFAULT_LABEL)],
             models_source: "fallback".to_owned(),
             reasoning_options: Vec::new(),
+            modes: Vec::new(),
+            capabilities: AgentCapabilities::from_variant(None),
             auth_state: "unknown".to_owned(),
             install_hint: None,
             docs_url: None,
@@ -140,6 +150,14 @@ impl AgentDescription {
 
     pub(crate) fn has_name(&self, name: &str) -> bool {
         self.id == name || self.aliases.iter().any(|it| it == name)
+    }
+
+    /// The same agent with what its sessions have shown.
+    pub(crate) fn with_learned(mut self, learned: Option<&LearnedAbilities>) -> AgentDescription {
+        if let Some(learned) = learned {
+            learned.add_to(&mut self.capabilities, &mut self.modes);
+        }
+        self
     }
 
     /// The same agent in a fleet, where it is available if a host has it.

@@ -1,9 +1,11 @@
 //! The known agents. Programs are probed by one request at a time, and only those that were not probed
 //! before, unless the client wants all of them probed.
 
+mod abilities;
 mod agent;
 mod routes;
 
+pub(crate) use abilities::LearnedAbilities;
 pub(crate) use agent::{AgentDescription, PLAIN};
 pub(crate) use routes::*;
 

@@ -1,6 +1,6 @@
 //! The route `/api/agents`.
 
-use super::AgentDescription;
+use super::{AgentDescription, LearnedAbilities};
 use crate::rest::{
     RestState,
     error::{ApiError, ErrorBody},
@@ -14,7 +14,7 @@ use axum::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 use tokio::sync::mpsc;
 use utoipa::{IntoParams, ToSchema};
 
@@ -56,12 +56,14 @@ pub(crate) async fn list_agents(
     let mut receiver = state.agents.list(query.probe.is_set()).await;
     if query.stream.is_set() {
         let (writer, chunks) = streaming::chunk_channel();
-        tokio::spawn(stream_agents(receiver, writer));
+        let learned = state.learned().clone();
+        tokio::spawn(stream_agents(receiver, learned, writer));
         return Ok(chunks.into_event_response());
     }
     let mut agents = Vec::new();
     while let Some(agent) = receiver.recv().await {
-        agents.push(agent);
+        let learned = state.learned().get(&agent.id).cloned();
+        agents.push(agent.with_learned(learned.as_ref()));
     }
     // Available agents come first.
     agents.sort_by(|a, b| (!a.available, &a.id).cmp(&(!b.available, &b.id)));
@@ -70,6 +72,7 @@ pub(crate) async fn list_agents(
 
 async fn stream_agents(
     mut receiver: mpsc::Receiver<AgentDescription>,
+    learned: BTreeMap<String, LearnedAbilities>,
     mut writer: ChunkWriter,
 ) -> Result<(), streaming::ReaderDisconnected> {
     let mut count = 0;
@@ -83,6 +86,10 @@ async fn stream_agents(
         let Some(agent) = next else {
             writer.write_event(Some(&id), Some("done"), &json!({}));
             return writer.flush().await;
+        };
+        let agent = {
+            let learned = learned.get(&agent.id);
+            agent.with_learned(learned)
         };
         writer.write_event(Some(&id), Some("agent"), &agent);
         writer.flush().await?;
@@ -98,7 +105,7 @@ mod tests {
     async fn waiting_client_receives_keep_alive_comments() {
         let (sender, receiver) = mpsc::channel(1);
         let (writer, chunks) = streaming::chunk_channel();
-        tokio::spawn(stream_agents(receiver, writer));
+        tokio::spawn(stream_agents(receiver, BTreeMap::new(), writer));
         tokio::spawn(async move {
             tokio::time::sleep(KEEP_ALIVE_INTERVAL * 2 + KEEP_ALIVE_INTERVAL / 2).await;
             drop(sender);

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::rest::{
     RestState,
+    agents::LearnedAbilities,
     error::{ApiError, ErrorCode},
     hub_client::initialize,
 };
@@ -64,12 +65,11 @@ pub(super) async fn prepare_session(
             let launch = json!({ "agent": agent, "cwd": cwd, "unenforced": unenforced });
             connection.call_method(Method::ControlConnect, &launch).await?;
             let initialized = initialize(&mut connection).await?;
-            let accepts_images = initialized.pointer("/agentCapabilities/promptCapabilities/image");
-            let accepts_images = accepts_images == Some(&Value::Bool(true));
-            state.image_support().insert(agent.clone(), accepts_images);
+            let mut learned = LearnedAbilities::from_initialize(&initialized);
+            let accepts_images = learned.images;
             let mut params = json!({ "cwd": cwd, "mcpServers": [] });
             if !more_dirs.is_empty() {
-                check_more_dirs(agent, &initialized)?;
+                check_more_dirs(agent, &learned)?;
                 params["additionalDirectories"] = json!(more_dirs);
             }
             params["_meta"] = json!({ "jackfield": { "session": session } });
@@ -79,6 +79,8 @@ pub(super) async fn prepare_session(
             if setup["sessionId"] != session {
                 return Err(key_in_use_error());
             }
+            learned.add_setup(&setup);
+            state.learned().insert(agent.clone(), learned);
             let model = find_offer(&setup, SessionSetting::Model).and_then(|it| it.current);
             let opened = OpenedSession { model };
             run.set_opened(opened.clone());
@@ -92,7 +94,7 @@ pub(super) async fn prepare_session(
             } else {
                 connection.call_method(Method::SessionResume, &params).await?
             };
-            let accepts_images = state.image_support().get(agent).copied().unwrap_or(false);
+            let accepts_images = state.learned().get(agent).is_some_and(|it| it.images);
             (setup, accepts_images, None)
         }
     };
@@ -107,10 +109,8 @@ pub(super) async fn prepare_session(
 }
 
 /// Fails if the agent would ignore further directories.
-fn check_more_dirs(agent: &str, initialized: &Value) -> Result<(), ApiError> {
-    let ability =
-        initialized.pointer("/agentCapabilities/sessionCapabilities/additionalDirectories");
-    if ability.is_some_and(|it| !it.is_null()) {
+fn check_more_dirs(agent: &str, learned: &LearnedAbilities) -> Result<(), ApiError> {
+    if learned.additional_directories {
         return Ok(());
     }
     let why = format!("agent `{agent}` does not accept `additionalDirectories`: omit them");
