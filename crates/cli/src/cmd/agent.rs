@@ -11,7 +11,11 @@ use jackfield_chat_agent::{
 };
 use jackfield_daemon::LogTarget;
 use jackfield_protocol::{FRAME_BYTES_MAX, FRAME_ROOM_BYTES};
-use std::io;
+use std::{io, time::Duration};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::watch,
+};
 
 /// Run an ACP agent on stdin and stdout that uses any Chat Completions model, with tools
 ///
@@ -28,6 +32,9 @@ pub(crate) struct AgentCommand {
     #[arg(long, env = env::BRIDGE, hide_env_values = true, value_parser = env::flag_parser())]
     bridge: bool,
 }
+
+/// How long a client that does not read may delay the end of a stopped agent.
+const FLUSH_MAX: Duration = Duration::from_secs(2);
 
 /// The SDK warns three times about a request with an unknown method: when the request is dropped, when its handler fails,
 /// and when the error is sent. The last warning is enough.
@@ -57,22 +64,55 @@ pub(crate) fn run(command: &AgentCommand, context: &CommandContext) -> Result<()
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(failed)?.block_on(async {
-        let served = serve_agent(config, stdio_transport().map_err(failed)?).await;
-        served.map_err(|error| CommandError::local("the agent failed", error))
+        let stopped = watch_for_stop().map_err(failed)?;
+        let transport = stdio_transport(stopped.clone()).map_err(failed)?;
+        let flush_timeout = async {
+            wait_for_stop(stopped).await;
+            tokio::time::sleep(FLUSH_MAX).await;
+        };
+        tokio::select! {
+            served = serve_agent(config, transport) => {
+                served.map_err(|error| CommandError::local("the agent failed", error))
+            }
+            () = flush_timeout => Ok(()),
+        }
     })
 }
 
-/// Stdin and stdout for the SDK. The SDK's own transport passes every line to another thread and back.
-fn stdio_transport() -> io::Result<impl ConnectTo<Role>> {
+/// Returns a value that becomes true when SIGTERM arrives.
+fn watch_for_stop() -> io::Result<watch::Receiver<bool>> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let (sender, stopped) = watch::channel(false);
+    tokio::spawn(async move {
+        terminate.recv().await;
+        sender.send_replace(true);
+    });
+    Ok(stopped)
+}
+
+async fn wait_for_stop(mut stopped: watch::Receiver<bool>) {
+    if stopped.wait_for(|it| *it).await.is_err() {
+        // The task that sends it has ended, so it never comes.
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Stdin and stdout for the SDK. The SDK's own transport passes every line to another thread and back. When the agent is
+/// stopped, its input ends, and the lines that it has sent are still written.
+fn stdio_transport(stopped: watch::Receiver<bool>) -> io::Result<impl ConnectTo<Role>> {
     let (reader, writer) =
         jackfield_transport::open_stdio()?.into_frame_halves(FRAME_BYTES_MAX + FRAME_ROOM_BYTES);
-    let incoming = stream::unfold(reader, async |mut reader| {
-        let line = match reader.next_frame().await {
+    let incoming = stream::unfold((reader, stopped), async |(mut reader, stopped)| {
+        let frame = tokio::select! {
+            frame = reader.next_frame() => frame,
+            () = wait_for_stop(stopped.clone()) => return None,
+        };
+        let line = match frame {
             Ok(None) => return None,
             Ok(Some(line)) => String::from_utf8(line.into()).map_err(io::Error::other),
             Err(error) => Err(error),
         };
-        Some((line, reader))
+        Some((line, (reader, stopped)))
     });
     let outgoing = sink::unfold(writer, async |mut writer, line: String| {
         writer.send_frame(line.as_bytes()).await?;

@@ -9,7 +9,7 @@ use jackfield_test_support::{
 };
 use serde_json::{Value, json};
 use std::{
-    io::Write as _,
+    io::{BufRead as _, BufReader, Read as _, Write as _},
     process::Stdio,
     time::{Duration, Instant},
 };
@@ -22,14 +22,14 @@ type End<M> = fn(&mut Desk<M>) -> std::process::ExitStatus;
 
 #[test]
 fn an_agent_ends_when_its_editor_leaves_or_a_signal_says_so() {
-    for (end, is_clean) in [(Desk::leave as End<FakeModel>, true), (Desk::terminate, false)] {
+    for end in [Desk::leave as End<FakeModel>, Desk::terminate] {
         let mut desk = Desk::new(FakeModel::start(), &[]);
         let session = desk.open();
         desk.turn(&session, "Hello");
         let begin = Instant::now();
         let status = end(&mut desk);
         assert!(begin.elapsed() < SOON, "{:?}", begin.elapsed());
-        assert!(status.success() || !is_clean, "{status}: {}", desk.said());
+        assert!(status.success(), "{status}: {}", desk.said());
         assert!(desk.home.alive(&[]).is_empty(), "nothing is left");
     }
 }
@@ -45,8 +45,9 @@ fn an_agent_ends_in_the_middle_of_an_answer() {
             it.pointer("/params/update/content/text") == Some(&json!("Half"))
         });
         let begin = Instant::now();
-        end(&mut desk);
+        let status = end(&mut desk);
         assert!(begin.elapsed() < SOON, "{:?}", begin.elapsed());
+        assert!(status.success(), "{status}: {}", desk.said());
         assert!(desk.model.wait_gone(1, SOON), "the request was aborted");
     }
 }
@@ -72,6 +73,41 @@ fn an_agent_ends_with_the_command_that_it_runs() {
         assert!(begin.elapsed() < SOON, "{:?}", begin.elapsed());
         wait_for("the command's end", SOON, || desk.home.alive(&[]).is_empty().then_some(()));
     }
+}
+
+#[test]
+fn sigterm_ends_the_agent_after_the_line_that_it_writes() {
+    const PIPE_BYTES: u64 = 65_536;
+    let text = "x".repeat(200_000);
+    let model = ScriptedModel::start([Reply::say(&text)]);
+    let home = Home::new();
+    let mut command = home.command(&["agent"]);
+    command.env("OPENAI_BASE_URL", model.url());
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let (mut stdin, mut stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let mut lines = BufReader::new(&mut stdout).lines();
+    let new = json!({ "cwd": home.path(), "mcpServers": [] });
+    let new = json!({ "jsonrpc": "2.0", "id": 1, "method": "session/new", "params": new });
+    writeln!(stdin, "{new}").unwrap();
+    let opened = lines.find_map(|it| {
+        let line: Value = serde_json::from_str(&it.unwrap()).unwrap();
+        line["result"]["sessionId"].as_str().map(str::to_owned)
+    });
+    let text_block = json!([{ "type": "text", "text": "Hello" }]);
+    let prompt = json!({ "sessionId": opened.unwrap(), "prompt": text_block });
+    let prompt = json!({ "jsonrpc": "2.0", "id": 2, "method": "session/prompt", "params": prompt });
+    writeln!(stdin, "{prompt}").unwrap();
+    drop(lines);
+    wait_for("a full pipe", Duration::from_secs(10), || {
+        (PIPE_BYTES / 2 < rustix::io::ioctl_fionread(&stdout).unwrap()).then_some(())
+    });
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    let mut rest = String::new();
+    stdout.read_to_string(&mut rest).unwrap();
+    assert!(rest.contains(&text) && rest.ends_with("}\n"), "the line is whole");
+    let status = wait_for("the end", SOON, || child.try_wait().unwrap());
+    assert!(status.success(), "{status}");
 }
 
 #[test]
