@@ -39,7 +39,7 @@ pub(crate) enum HistoryEntry {
     Plan { entries: Vec<PlanEntry> },
     /// A message from us to the model. The user does not see it.
     Hint { text: String },
-    /// A message from us to the user about a turn without an answer. The model does not see it.
+    /// Why a turn has no answer. The model does not see it.
     Failed { message: String },
     /// For the model, this replaces all entries before `first_kept`.
     Summary {

@@ -33,10 +33,11 @@ pub(crate) fn to_session_updates(history: &[HistoryEntry]) -> Vec<SessionUpdate>
             HistoryEntry::Plan { entries } => {
                 updates.push(SessionUpdate::Plan(Plan::new(entries.clone())));
             }
-            HistoryEntry::Failed { message } => {
-                updates.push(SessionUpdate::AgentMessageChunk(to_chunk(message)));
-            }
-            HistoryEntry::Result(_) | HistoryEntry::Hint { .. } | HistoryEntry::Summary { .. } => {}
+            // The error was the response to a prompt, and no update.
+            HistoryEntry::Result(_)
+            | HistoryEntry::Hint { .. }
+            | HistoryEntry::Failed { .. }
+            | HistoryEntry::Summary { .. } => {}
         }
     }
     updates
@@ -113,7 +114,6 @@ mod tests {
                 "sessionUpdate": "tool_call", "toolCallId": "1-2", "title": "read", "name": "read",
                 "status": "failed", "rawInput": input,
             },
-            { "sessionUpdate": "agent_message_chunk", "content": text("Server error (HTTP 500) from x.") },
         ]);
         assert_eq!(updates, expected);
     }

@@ -39,12 +39,37 @@ pub(crate) enum ModelError {
     #[error("The response from {url} exceeds the limit of {limit} bytes.")]
     TooLong { url: String, limit: usize },
 
+    /// The responses are valid, but the model makes no progress with them.
+    #[error("{0}")]
+    Unusable(String),
+
     /// The settings are invalid, so no request was sent.
     #[error("{0}")]
     Settings(String),
 }
 
 impl ModelError {
+    /// The status of the response, if the server refused the request with one.
+    pub(crate) fn status(&self) -> Option<u16> {
+        match self {
+            ModelError::Status { status, .. } => Some(*status),
+            _ => None,
+        }
+    }
+
+    /// What a user can do about it, unless the message says it.
+    pub(crate) fn hint(&self) -> Option<&'static str> {
+        match self {
+            ModelError::Status { status: 401 | 403, .. } => {
+                Some("set OPENAI_API_KEY to a key that the server accepts")
+            }
+            ModelError::Network { .. } => {
+                Some("start the model server, or correct OPENAI_BASE_URL")
+            }
+            _ => None,
+        }
+    }
+
     pub(super) fn first_token_timeout(url: String, limit: Duration) -> ModelError {
         ModelError::TimedOut { url, limit, variable: "OPENAI_FIRST_TOKEN_SECS" }
     }

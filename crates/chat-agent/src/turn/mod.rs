@@ -68,20 +68,25 @@ enum StepOutcome {
     Answered(AnsweredRequest),
     /// Nothing was answered, and the request is to be sent again with a changed history.
     Retry,
-    /// The turn ends, because the model gives only invalid responses.
-    Failed(StopReason),
+}
+
+/// Why a turn has no answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TurnError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Model(ModelError),
 }
 
 /// The inner error is one of the model, which is reported to the user.
 type ModelResult<T> = Result<Result<T, ModelError>, StoreError>;
 
 impl ChatTurn<'_> {
-    /// Runs the turn. An error of the model is sent to the user as the answer. An error of the
-    /// store is returned.
     pub(crate) async fn run(
         &mut self,
         content: Vec<ContentBlock>,
-    ) -> Result<StopReason, StoreError> {
+    ) -> Result<StopReason, TurnError> {
         self.set_title(&content)?;
         self.append_entries(vec![HistoryEntry::Prompt { content }])?;
         for notice in self.session.mcp_servers.wait_for_start().await {
@@ -98,7 +103,7 @@ impl ChatTurn<'_> {
         }
         match self.run_steps().await? {
             Ok(stop_reason) => Ok(stop_reason),
-            Err(error) => self.report_failure(error.to_string()),
+            Err(error) => self.end_with_error(error),
         }
     }
 
@@ -116,7 +121,6 @@ impl ChatTurn<'_> {
             let answered = match step {
                 Ok(StepOutcome::Answered(answered)) => answered,
                 Ok(StepOutcome::Retry) => continue,
-                Ok(StepOutcome::Failed(stop_reason)) => return Ok(Ok(stop_reason)),
                 Err(error) => return Ok(Err(error)),
             };
             if answered.calls.is_empty() {
@@ -125,8 +129,8 @@ impl ChatTurn<'_> {
             let Some(results) = self.run_calls(answered.calls, &answered.announced).await? else {
                 return Ok(Ok(StopReason::Cancelled));
             };
-            if let Some(stop_reason) = self.check_repeats(&mut repeats, &results)? {
-                return Ok(Ok(stop_reason));
+            if let Err(error) = self.check_repeats(&mut repeats, &results)? {
+                return Ok(Err(error));
             }
         }
         Ok(Ok(StopReason::MaxTurnRequests))
@@ -162,7 +166,7 @@ impl ChatTurn<'_> {
             *invalid_responses += 1;
             if INVALID_RESPONSES_MAX < *invalid_responses {
                 let message = describe_invalid_response(garbled.as_deref());
-                return Ok(Ok(StepOutcome::Failed(self.report_failure(message)?)));
+                return Ok(Err(ModelError::Unusable(message)));
             }
             self.add_correction_hint(&text, thought, garbled)?;
             return Ok(Ok(StepOutcome::Retry));
@@ -178,29 +182,28 @@ impl ChatTurn<'_> {
         self.session.context.profile == AgentProfile::ChatBridge
     }
 
-    /// Reacts to calls that repeat with the same result. Returns a stop reason if the turn must
-    /// end.
+    /// Reacts to calls that repeat with the same result.
     fn check_repeats(
         &mut self,
         repeats: &mut RepeatDetector,
         results: &[(ModelToolCall, String)],
-    ) -> Result<Option<StopReason>, StoreError> {
+    ) -> ModelResult<()> {
         let round = results
             .iter()
             .map(|(call, text)| (call.name.as_str(), call.arguments.as_str(), text.as_str()));
         match repeats.record_round(round) {
-            RepeatAction::Continue => Ok(None),
+            RepeatAction::Continue => Ok(Ok(())),
             RepeatAction::Hint => {
                 let text = "You made the same call again and it had the same result. Do something \
                             else, or say what is in your way."
                     .to_owned();
                 self.append_entries(vec![HistoryEntry::Hint { text }])?;
-                Ok(None)
+                Ok(Ok(()))
             }
             RepeatAction::Stop => {
                 let message = "The model made the same call again and again, so it was stopped. \
                                Tell it how to go on.";
-                self.report_failure(message.to_owned()).map(Some)
+                Ok(Err(ModelError::Unusable(message.to_owned())))
             }
         }
     }
@@ -262,12 +265,16 @@ impl ChatTurn<'_> {
         self.session.append_entries(self.history, new)
     }
 
-    /// Tells the user why there is no answer, and ends the turn.
-    fn report_failure(&mut self, message: String) -> Result<StopReason, StoreError> {
+    /// Ends the turn as failed. The clients of a bridge get the error as the answer instead.
+    pub(crate) fn end_with_error(&mut self, error: ModelError) -> Result<StopReason, TurnError> {
+        let message = error.to_string();
         tracing::warn!("{message}");
+        self.append_entries(vec![HistoryEntry::Failed { message: message.clone() }])?;
+        if !self.is_bridge() {
+            return Err(TurnError::Model(error));
+        }
         let chunk = ContentChunk::new(message.as_str().into());
         self.session.send_update(SessionUpdate::AgentMessageChunk(chunk));
-        self.append_entries(vec![HistoryEntry::Failed { message }])?;
         Ok(StopReason::EndTurn)
     }
 

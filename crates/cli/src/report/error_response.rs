@@ -120,6 +120,9 @@ pub(super) fn describe_solution(response: &ErrorResponse) -> String {
                 .into()
         }
         ("stopping", _) => "try again: the next command starts a new daemon".into(),
+        _ if response.data()["hint"].is_string() => {
+            escape_control_chars(response.data()["hint"].as_str().unwrap_or_default()).into_owned()
+        }
         (_, -32000) => "log in with the agent's own command, then run this again".into(),
         _ => String::new(),
     }

@@ -190,12 +190,12 @@ fn what_the_page_says_one_sees_is_what_one_sees() {
     let session_nowhere = nowhere.open();
     for words in seen {
         let status = words.split_once("(HTTP ").and_then(|it| it.1.get(..3)?.parse().ok());
-        let (said, _) = match status {
+        let (_, said) = match status {
             Some(status) => {
                 desk.model.then(Reply::status(status).header("retry-after", "60"));
-                desk.turn(&session, "hello")
+                desk.failed_turn(&session, "hello")
             }
-            None => nowhere.turn(&session_nowhere, "hello"),
+            None => nowhere.failed_turn(&session_nowhere, "hello"),
         };
         assert!(said.starts_with(words), "the page has `{words}`, and what is said is `{said}`");
     }

@@ -1,7 +1,8 @@
-//! What goes wrong with a model is told as its answer, in words that are the same for everybody, and
-//! the conversation goes on.
+//! Errors of the model: the turn fails with a message that depends only on the kind of error, and the
+//! conversation goes on. A bridge sends the message as the answer.
 
 use super::{Desk, Serves, must_be_sound};
+use jackfield_e2e::{Home, home::finish};
 use jackfield_test_support::{
     fake_model::FakeModel,
     scripted_model::{Reply, ScriptedModel},
@@ -24,41 +25,62 @@ const TABLE: [(u16, &str); 7] = [
 ];
 
 #[test]
-fn every_error_is_told_as_the_answer_and_the_next_prompt_is_answered() {
-    let mut desk = Desk::new(ScriptedModel::start([]), &[]);
-    let session = desk.open();
-    let url = format!("{}/chat/completions", desk.model.url());
-    for (status, told) in TABLE {
-        // It would take too long to wait for, so it is not waited for.
-        desk.model.then(Reply::status(status).header("retry-after", "3600"));
-        desk.model.then(Reply::say("Here I am."));
-        let (said, stop) = desk.turn(&session, &format!("Fail with {status}"));
-        assert_eq!((said, stop.as_str()), (told.replace("URL", &url), "end_turn"));
-        let (said, stop) = desk.turn(&session, "And now?");
-        assert_eq!((said.as_str(), stop.as_str()), ("Here I am.", "end_turn"));
+fn error_of_the_model_fails_the_turn_and_is_the_answer_of_a_bridge() {
+    for is_bridge in [false, true] {
+        let variables = [("JACKFIELD_BRIDGE", if is_bridge { "1" } else { "0" })];
+        let mut desk = Desk::new(ScriptedModel::start([]), &variables);
+        let session = desk.open();
+        let url = format!("{}/chat/completions", desk.model.url());
+        for (status, message) in TABLE {
+            let message = message.replace("URL", &url);
+            // The wait exceeds the limit, so the request is not sent again.
+            desk.model.then(Reply::status(status).header("retry-after", "3600"));
+            desk.model.then(Reply::say("Here I am."));
+            let prompt = format!("Fail with {status}");
+            if is_bridge {
+                let said = desk.turn(&session, &prompt);
+                assert_eq!(said, (message, "end_turn".to_owned()));
+            } else {
+                let failed = desk.failed_turn(&session, &prompt);
+                assert_eq!(failed, (String::new(), message));
+            }
+            let said = desk.turn(&session, "And now?");
+            assert_eq!(said, ("Here I am.".to_owned(), "end_turn".to_owned()));
+        }
+        let asked = desk.model.asked();
+        assert_eq!(asked.len(), TABLE.len() * 2, "none was sent again");
+        asked.iter().map(|it| &it.body["messages"]).for_each(must_be_sound);
+        let last = asked.last().unwrap().body["messages"].to_string();
+        assert!(last.contains("Fail with 401\\nAnd now?"), "unanswered prompts are kept: {last}");
+        assert!(!last.contains("(HTTP"), "an error is no answer of the model: {last}");
+        assert!(desk.said().contains("Authentication error (HTTP 401)"), "it is in the log");
     }
-    let asked = desk.model.asked();
-    assert_eq!(asked.len(), TABLE.len() * 2, "none was asked again");
-    asked.iter().map(|it| &it.body["messages"]).for_each(must_be_sound);
-    let last = asked.last().unwrap().body["messages"].to_string();
-    assert!(
-        last.contains("Fail with 401\\nAnd now?"),
-        "what was not answered is still said: {last}"
-    );
-    assert!(!last.contains("(HTTP"), "an error is nothing that the model said: {last}");
-    assert!(desk.said().contains("Authentication error (HTTP 401)"), "it is in the log too");
 }
 
 #[test]
-fn what_the_server_says_of_its_error_is_told_behind_ours_without_the_key() {
+fn run_reports_an_error_of_the_model_on_stderr_and_fails() {
+    let (home, model) =
+        (Home::new(), ScriptedModel::start([Reply::status(401).body("no such key")]));
+    let mut command = home.command(&["run", "--isolated", "-a", "chat", "Hello"]);
+    command.env("OPENAI_BASE_URL", model.url()).env("OPENAI_API_KEY", "test-key");
+    let output = finish(command, Duration::from_secs(30));
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(1), &b""[..]), "{stderr}");
+    assert!(stderr.contains("Authentication error (HTTP 401) calling "), "{stderr}");
+    assert!(stderr.contains("no such key"), "{stderr}");
+    assert!(stderr.contains("set OPENAI_API_KEY to a key that the server accepts"), "{stderr}");
+}
+
+#[test]
+fn servers_own_message_is_reported_without_the_key() {
     let body = r#"{"error":{"message":"Incorrect API key provided: test-key."}}"#;
     let mut desk = Desk::new(ScriptedModel::start([Reply::status(401).body(body)]), &[]);
     let session = desk.open();
-    let said = desk.turn(&session, "Hello").0;
-    let (ours, theirs) = said.split_once('\n').unwrap();
-    assert!(ours.starts_with("Authentication error (HTTP 401) calling "), "{said}");
-    assert!(theirs.starts_with("Incorrect API key provided"), "{said}");
-    assert!(!said.contains("test-key") && !desk.said().contains("test-key"), "{said}");
+    let message = desk.failed_turn(&session, "Hello").1;
+    let (ours, theirs) = message.split_once('\n').unwrap();
+    assert!(ours.starts_with("Authentication error (HTTP 401) calling "), "{message}");
+    assert!(theirs.starts_with("Incorrect API key provided"), "{message}");
+    assert!(!message.contains("test-key") && !desk.said().contains("test-key"), "{message}");
 }
 
 #[test]
@@ -75,8 +97,8 @@ fn a_server_that_asks_for_patience_gets_it_before_the_first_token() {
     for _ in 0..4 {
         desk.model.then(Reply::status(503).header("retry-after", "0"));
     }
-    let said = desk.turn(&session, "Hello").0;
-    assert!(said.starts_with("Server error (HTTP 503) from "), "{said}");
+    let message = desk.failed_turn(&session, "Hello").1;
+    assert!(message.starts_with("Server error (HTTP 503) from "), "{message}");
     assert_eq!(desk.model.asked().len(), 3 + 4);
 }
 
@@ -85,9 +107,9 @@ fn an_answer_that_breaks_off_is_told_and_not_asked_for_twice() {
     let half = Reply::stream().delta(&serde_json::json!({ "content": "Half " })).cut();
     let mut desk = Desk::new(ScriptedModel::start([half, Reply::say("Whole.")]), &[]);
     let session = desk.open();
-    let (said, stop) = desk.turn(&session, "Hello");
-    assert!(said.starts_with("Half ") && said.contains("Network error connecting to"), "{said}");
-    assert_eq!((stop.as_str(), desk.model.asked().len()), ("end_turn", 1));
+    let (said, message) = desk.failed_turn(&session, "Hello");
+    assert!(message.starts_with("Network error connecting to"), "{message}");
+    assert_eq!((said.as_str(), desk.model.asked().len()), ("Half ", 1));
     assert_eq!(desk.turn(&session, "Again").0, "Whole.");
     let asked = desk.model.asked();
     must_be_sound(&asked[1].body["messages"]);
@@ -111,10 +133,10 @@ fn a_server_that_is_not_there_is_told_and_asked_again_when_it_is() {
     let mut desk = Desk::new(Nowhere(port), &[]);
     let session = desk.open();
     let begin = Instant::now();
-    let (said, stop) = desk.turn(&session, "Hello");
+    let message = desk.failed_turn(&session, "Hello").1;
     let told = format!("Network error connecting to {}/chat/completions: ", desk.model.base_url());
-    assert!(said.starts_with(&told) && told.len() < said.len(), "{said}");
-    assert!(stop == "end_turn" && begin.elapsed() < Duration::from_secs(10));
+    assert!(message.starts_with(&told) && told.len() < message.len(), "{message}");
+    assert!(begin.elapsed() < Duration::from_secs(10));
     let model = FakeModel::start_on(port, PathBuf::new()).unwrap();
     assert_eq!(desk.turn(&session, "COUNT").0, "I see 1 user messages.");
     drop(desk);

@@ -110,6 +110,17 @@ impl<M> Desk<M> {
         (self.text_of(session)[before..].to_owned(), stop)
     }
 
+    /// A turn that the agent ends with an error: what it said, and the message with its details.
+    fn failed_turn(&mut self, session: &str, text: &str) -> (String, String) {
+        let before = self.text_of(session).len();
+        let id = self.client.send_prompt(session, text);
+        let answer = self.client.answer(id);
+        let error = answer.get("error").unwrap_or_else(|| panic!("it did not fail: {answer}"));
+        let parts = [&error["message"], &error["data"]["details"]];
+        let parts: Vec<&str> = parts.into_iter().filter_map(Value::as_str).collect();
+        (self.text_of(session)[before..].to_owned(), parts.join("\n"))
+    }
+
     /// What the agent has said in a session so far.
     fn text_of(&self, session: &str) -> String {
         let updates = self.updates(session);

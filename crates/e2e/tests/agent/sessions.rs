@@ -86,7 +86,7 @@ fn talk_richly(desk: &mut Desk<ScriptedModel>, session: &str) -> Vec<Value> {
     let mut live = vec![prompt("Look around")];
     live.extend(desk.updates(session));
     let before = desk.updates(session).len();
-    desk.turn(session, "Fail now");
+    desk.failed_turn(session, "Fail now");
     live.push(prompt("Fail now"));
     live.extend(desk.updates(session).drain(before..));
     seen(&live)
