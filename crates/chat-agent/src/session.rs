@@ -4,13 +4,14 @@ use crate::{
     AgentProfile, bridge,
     history::HistoryEntry,
     mcp::McpServers,
+    model::add_costs,
     mutex::lock,
     options::SessionOptions,
     store::{ChatSessionStore, StoreError, StoredSession},
     tool::SessionContext,
 };
 use agent_client_protocol::v1::schema::{
-    SessionNotification, SessionUpdate, ToolCallId, ToolCallStatus, ToolCallUpdate,
+    Cost, SessionNotification, SessionUpdate, ToolCallId, ToolCallStatus, ToolCallUpdate,
     ToolCallUpdateFields,
 };
 use std::collections::HashSet;
@@ -33,6 +34,8 @@ pub(crate) struct ChatSession {
     running_turn: Mutex<Option<CancellationToken>>,
     /// Calls that were announced to the client and have not ended.
     open_calls: Mutex<HashSet<ToolCallId>>,
+    /// What all model requests of the session have cost, as far as the server reports it.
+    cost_nanos: Mutex<Option<u64>>,
 }
 
 impl ChatSession {
@@ -43,6 +46,11 @@ impl ChatSession {
         record: StoredSession,
         history: Vec<HistoryEntry>,
     ) -> ChatSession {
+        let costs = history.iter().map(|it| match it {
+            HistoryEntry::Answer { tokens: Some(tokens), .. } => tokens.cost_nanos,
+            _ => None,
+        });
+        let cost_nanos = Mutex::new(costs.fold(None, add_costs));
         ChatSession {
             context,
             mcp_servers,
@@ -51,11 +59,23 @@ impl ChatSession {
             history: tokio::sync::Mutex::new(history),
             running_turn: Mutex::default(),
             open_calls: Mutex::default(),
+            cost_nanos,
         }
     }
 
     pub(crate) fn has_title(&self) -> bool {
         lock(&self.record).title.is_some()
+    }
+
+    /// Adds the cost of a model request.
+    pub(crate) fn add_cost(&self, cost_nanos: Option<u64>) {
+        let mut sum = lock(&self.cost_nanos);
+        *sum = add_costs(*sum, cost_nanos);
+    }
+
+    /// The cost of the session so far.
+    pub(crate) fn cost(&self) -> Option<Cost> {
+        lock(&self.cost_nanos).map(to_acp_cost)
     }
 
     /// Whether the user has granted this permission permanently.
@@ -136,6 +156,15 @@ impl ChatSession {
             running.cancel();
         }
     }
+}
+
+pub(crate) fn to_acp_cost(nanos: u64) -> Cost {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "an amount of money that this rounds is not real"
+    )]
+    let amount = nanos as f64 / 1e9;
+    Cost::new(amount, "USD")
 }
 
 fn is_final(status: ToolCallStatus) -> bool {

@@ -86,6 +86,27 @@ pub(crate) struct ModelTokenUsage {
     pub(crate) thought: u64,
     /// Part of `input`.
     pub(crate) cached: u64,
+    /// The price in billionths of a US dollar, if the server reports it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) cost_nanos: Option<u64>,
+}
+
+impl ModelTokenUsage {
+    pub(crate) fn add(&mut self, other: ModelTokenUsage) {
+        self.input += other.input;
+        self.output += other.output;
+        self.thought += other.thought;
+        self.cached += other.cached;
+        self.cost_nanos = add_costs(self.cost_nanos, other.cost_nanos);
+    }
+}
+
+/// Adds two costs, of which each may be unknown.
+pub(crate) fn add_costs(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.saturating_add(other)),
+        (one, other) => one.or(other),
+    }
 }
 
 /// A model of the server, with the properties that the server reports.

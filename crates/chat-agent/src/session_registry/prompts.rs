@@ -6,12 +6,12 @@ use crate::{
     commands::{SlashCommand, help_text},
     model::{ModelError, ModelTokenUsage},
     mutex::lock,
-    session::ChatSession,
+    session::{ChatSession, to_acp_cost},
     turn::{ChatTurn, DisplayCapabilities, TurnError, to_acp_usage},
 };
 use agent_client_protocol::{
     Error, ErrorCode,
-    v1::schema::{ContentBlock, ContentChunk, PromptResponse, SessionUpdate, StopReason},
+    v1::schema::{ContentBlock, ContentChunk, Meta, PromptResponse, SessionUpdate, StopReason},
 };
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -30,7 +30,9 @@ impl SessionRegistry {
         session.end_turn();
         let stop_reason =
             stop_reason.unwrap_or(Ok(StopReason::Cancelled)).map_err(to_prompt_error)?;
-        Ok(PromptResponse::new(stop_reason).usage(to_acp_usage(tokens)))
+        let cost = tokens.cost_nanos.map(|it| json!({ "cost": to_acp_cost(it) }));
+        let meta = cost.map(|it| Meta::from_iter([("jackfield".to_owned(), it)]));
+        Ok(PromptResponse::new(stop_reason).usage(to_acp_usage(tokens)).meta(meta))
     }
 
     async fn handle_prompt(

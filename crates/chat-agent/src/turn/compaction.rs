@@ -48,7 +48,10 @@ impl ChatTurn<'_> {
         shortened.push(HistoryEntry::Hint { text: SUMMARY_PROMPT.to_owned() });
         let request = ModelRequest { tools: Vec::new(), ..self.build_request(&shortened) };
         let summary = match self.model.send_request(&request, |_| {}).await {
-            Ok(response) => response.text,
+            Ok(response) => {
+                self.add_usage(response.tokens.unwrap_or_default());
+                response.text
+            }
             Err(error) => {
                 let message = error.to_string();
                 self.send_compaction_update(&id, CompactionStatus::Failed, Some(message));

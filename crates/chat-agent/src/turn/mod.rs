@@ -211,15 +211,17 @@ impl ChatTurn<'_> {
     /// Adds to the token usage of the turn, and reports the usage of the context window.
     fn record_usage(&mut self, response: &ModelResponse) {
         let Some(tokens) = response.tokens else { return };
-        self.tokens.input += tokens.input;
-        self.tokens.output += tokens.output;
-        self.tokens.thought += tokens.thought;
-        self.tokens.cached += tokens.cached;
+        self.add_usage(tokens);
         if let Some(size) = self.context_window() {
             let used_tokens = tokens.input + tokens.output;
-            self.session
-                .send_update(SessionUpdate::UsageUpdate(UsageUpdate::new(used_tokens, size)));
+            let update = UsageUpdate::new(used_tokens, size).cost(self.session.cost());
+            self.session.send_update(SessionUpdate::UsageUpdate(update));
         }
+    }
+
+    fn add_usage(&mut self, tokens: ModelTokenUsage) {
+        self.tokens.add(tokens);
+        self.session.add_cost(tokens.cost_nanos);
     }
 
     /// Adds a hint for a model whose response was empty or had a garbled call.

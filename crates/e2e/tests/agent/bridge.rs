@@ -88,6 +88,34 @@ fn what_a_turn_cost_is_told_and_how_full_the_window_is() {
 }
 
 #[test]
+fn cost_that_the_server_reports_is_that_of_the_turn_and_of_the_session() {
+    let costs = |dollars: f64| {
+        let usage = json!({ "prompt_tokens": 10, "completion_tokens": 5, "cost": dollars });
+        let payload = json!({ "choices": [], "usage": usage });
+        let reply = Reply::stream().delta(&json!({ "content": "Paid." }));
+        reply.data(&payload.to_string()).data("[DONE]")
+    };
+    let model = ScriptedModel::start([costs(0.25), costs(0.5)]);
+    let mut desk = Desk::new(model, &[("OPENAI_CONTEXT_WINDOW", "9000")]);
+    let session = desk.open();
+    for amount in [0.25, 0.5] {
+        let id = desk.client.send_prompt(&session, "What does it cost?");
+        let meta = desk.client.answer(id)["result"]["_meta"].clone();
+        let cost = json!({ "amount": amount, "currency": "USD" });
+        assert_eq!(meta, json!({ "jackfield": { "cost": cost } }));
+        if desk.model.left() != 0 {
+            desk.restart();
+            let place = desk.place(&session);
+            desk.client.result("session/resume", &place);
+        }
+    }
+    let updates = desk.updates(&session);
+    let sums = updates.iter().filter(|it| it["sessionUpdate"] == "usage_update");
+    let sums: Vec<Value> = sums.map(|it| it["cost"]["amount"].clone()).collect();
+    assert_eq!(sums, [json!(0.75)], "the session of the last process has the whole sum");
+}
+
+#[test]
 fn thoughts_are_heard_before_the_answer_and_not_told_back() {
     let thinks = |field: &str| {
         let thought = |text: &str| json!({ field: text });

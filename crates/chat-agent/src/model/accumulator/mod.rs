@@ -213,6 +213,7 @@ impl ResponseAccumulator {
             output: number(&usage["completion_tokens"]),
             thought: number(&usage["completion_tokens_details"]["reasoning_tokens"]),
             cached: number(&usage["prompt_tokens_details"]["cached_tokens"]),
+            cost_nanos: read_cost(usage),
         });
     }
 }
@@ -222,6 +223,15 @@ impl ResponseAccumulator {
 enum ContentKind {
     Text,
     Thought,
+}
+
+/// Reads the price of a response. `OpenRouter` and `LiteLLM` call it `cost`, `DeepInfra`
+/// `estimated_cost`; all of them use US dollars.
+fn read_cost(usage: &Value) -> Option<u64> {
+    let dollars = [&usage["cost"], &usage["estimated_cost"]].into_iter().find_map(Value::as_f64)?;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is in range")]
+    let to_nanos = |dollars: f64| (dollars * 1e9).round() as u64;
+    (0.0..1e9).contains(&dollars).then(|| to_nanos(dollars))
 }
 
 fn parse_error(payload: &Value) -> Option<InStreamError> {

@@ -135,14 +135,21 @@ fn last_token_usage_is_used() {
         let thought = json!({"reasoning_tokens": 2});
         let cached = json!({"cached_tokens": 3});
         json!({"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": output,
-            "completion_tokens_details": thought, "prompt_tokens_details": cached}})
+            "completion_tokens_details": thought, "prompt_tokens_details": cached,
+            "cost": 0.0042}})
         .to_string()
     };
     let none = json!({"choices": [], "usage": null}).to_string();
     let response = response(&[usage(1), text("a"), usage(7), none]);
     assert_eq!(
         response.tokens,
-        Some(ModelTokenUsage { input: 5, output: 7, thought: 2, cached: 3 })
+        Some(ModelTokenUsage {
+            input: 5,
+            output: 7,
+            thought: 2,
+            cached: 3,
+            cost_nanos: Some(4_200_000)
+        })
     );
 }
 
