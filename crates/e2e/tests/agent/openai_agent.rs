@@ -4,6 +4,10 @@ use super::Desk;
 use jackfield_e2e::Home;
 use jackfield_test_support::scripted_model::{Reply, ScriptedModel};
 use serde_json::{Value, json};
+use std::{
+    io::{BufRead as _, BufReader, Write as _},
+    process::Stdio,
+};
 
 const BRIDGE: (&str, &str) = ("JACKFIELD_BRIDGE", "1");
 
@@ -88,4 +92,85 @@ fn every_line_of_an_answer_has_the_session_id_of_the_bus() {
     let heard = &desk.client.heard;
     assert!(heard.iter().any(|it| it["method"] == "session/update"), "{heard:?}");
     assert!(heard.iter().all(|it| it["sessionId"] == "client-7"), "{heard:#?}");
+}
+
+/// Sends the opening lines to a bridge, then those of the session, and returns all that it prints.
+fn pipe_lines(
+    home: &Home,
+    model: &ScriptedModel,
+    session_lines: impl Fn(&str) -> Vec<String>,
+) -> Vec<Value> {
+    let mut command = home.command(&["agent", "--bridge"]);
+    command.env("OPENAI_BASE_URL", model.url()).env("OPENAI_API_KEY", "test-key");
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    for line in OPENING_LINES {
+        writeln!(stdin, "{line}").unwrap();
+    }
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut next =
+        || -> Option<Value> { Some(serde_json::from_str(&lines.next()?.unwrap()).unwrap()) };
+    let mut printed = Vec::new();
+    while let Some(line) = next() {
+        if let Some(session) = line["result"]["sessionId"].as_str() {
+            for line in session_lines(session) {
+                writeln!(stdin, "{line}").unwrap();
+            }
+        }
+        let is_end = line["result"].get("stopReason").is_some();
+        printed.push(line);
+        if is_end {
+            break;
+        }
+    }
+    drop(stdin);
+    printed.extend(std::iter::from_fn(next));
+    assert!(child.wait().unwrap().success());
+    printed
+}
+
+/// As the description of `openai-agent` has them: ids are text, and `initialize` has no version.
+const OPENING_LINES: [&str; 2] = [
+    r#"{"jsonrpc":"2.0","id":"1","method":"initialize","params":{"clientInfo":{"name":"test","version":"1.0"}}}"#,
+    r#"{"jsonrpc":"2.0","id":"2","method":"session/new","params":{"cwd":"/tmp","mcpServers":[]}}"#,
+];
+
+fn prompt_line(session: &str) -> String {
+    r#"{"jsonrpc":"2.0","id":"3","method":"session/prompt","params":{"sessionId":"SESSION","prompt":[{"type":"text","text":"Say hello in one sentence."}]}}"#
+        .replace("SESSION", session)
+}
+
+#[test]
+fn documented_smoke_test_is_answered() {
+    let (home, model) = (Home::new(), ScriptedModel::start([Reply::say("Hello there.")]));
+    let printed = pipe_lines(&home, &model, |session| vec![prompt_line(session)]);
+    assert_eq!(
+        (&printed[0]["id"], &printed[0]["result"]["protocolVersion"]),
+        (&json!("1"), &json!(1))
+    );
+    assert_eq!(printed[1]["id"], "2");
+    let texts = printed.iter().filter_map(|it| it["params"]["update"]["content"]["text"].as_str());
+    assert_eq!(texts.collect::<String>(), "Hello there.");
+    let last = printed.last().unwrap();
+    assert_eq!((&last["id"], &last["result"]["stopReason"]), (&json!("3"), &json!("end_turn")));
+}
+
+#[test]
+fn both_names_of_cancel_abort_the_request_and_leave_no_partial_answer() {
+    for method in ["session/cancel", "cancel"] {
+        let half = Reply::stream().delta(&json!({ "content": "Half" })).hang();
+        let model = ScriptedModel::start([half]);
+        let home = Home::new();
+        let printed = pipe_lines(&home, &model, |session| {
+            let cancel = format!(
+                r#"{{"jsonrpc":"2.0","method":"{method}","params":{{"sessionId":"{session}"}}}}"#
+            );
+            vec![prompt_line(session), cancel]
+        });
+        let last = printed.last().unwrap();
+        assert_eq!(
+            (&last["id"], &last["result"]["stopReason"]),
+            (&json!("3"), &json!("cancelled"))
+        );
+    }
 }
