@@ -8,6 +8,7 @@ use crate::metrics::SnapshotRequest;
 use crate::poll_window::PollWindow;
 use crate::routing::{Bus, BusInput, WorkerId};
 use jackfield_agents::{AgentProcessEvent, StdoutNoise, StopUrgency};
+use jackfield_catalog::Catalog;
 use jackfield_hub::{ConnId, Exit, Time};
 use jackfield_protocol::{Fault, Frame, chain};
 use jackfield_transport::{ClientEvent, ClientHandle};
@@ -40,11 +41,17 @@ pub(crate) enum BusSignal {
     Reload,
 }
 
+/// What the configuration is read from again.
+pub(crate) struct ReloadSource {
+    pub(crate) config: ConfigSource,
+    pub(crate) catalog: Catalog,
+}
+
 pub(crate) struct BusLoop {
     bus: Bus,
     clock: MonotonicClock,
     effects: BusEffects,
-    source: ConfigSource,
+    source: ReloadSource,
     client_events: Sender<(ConnId, ClientEvent)>,
     /// The bus stops with its only client.
     is_stdio: bool,
@@ -74,7 +81,7 @@ impl BusLoop {
         bus: Bus,
         clock: MonotonicClock,
         effects: BusEffects,
-        source: ConfigSource,
+        source: ReloadSource,
         client_events: Sender<(ConnId, ClientEvent)>,
         is_stdio: bool,
     ) -> BusLoop {
@@ -299,11 +306,12 @@ impl BusLoop {
 
     /// An invalid configuration changes nothing.
     fn reload(&mut self) {
-        match self.source.load() {
+        let ReloadSource { config: source, catalog } = &self.source;
+        match source.load(catalog) {
             // The listeners stay as they are.
             Ok(LoadedConfig { config, frame_bytes_max, warnings, insecure: _ }) => {
                 for warning in &warnings {
-                    tracing::warn!(config = self.source.name(), "{warning}");
+                    tracing::warn!(config = source.name(), "{warning}");
                 }
                 self.effects.set_frame_bytes_max(frame_bytes_max);
                 self.feed(BusInput::Reload { config });

@@ -4,11 +4,12 @@ use crate::clock::MonotonicClock;
 use crate::config::ConfigSource;
 use crate::effects::{BusEffects, WorkerSpawnContext};
 use crate::listener::{BusListener, BusTransport};
-use crate::main_loop::{BusLoop, BusLoopReceivers, BusSignal};
+use crate::main_loop::{BusLoop, BusLoopReceivers, BusSignal, ReloadSource};
 use crate::metrics;
 use crate::routing::Bus;
 use crate::serve_error::ServeError;
 use jackfield_agents::{GuardCommand, ProcessLedger};
+use jackfield_catalog::Catalog;
 use jackfield_transport::TlsCertificate;
 use jackfield_transport::{BearerToken, BindError, EndpointAddress};
 use std::io;
@@ -35,6 +36,8 @@ pub struct BusOptions {
     pub insecure: bool,
     /// The address of the metrics page.
     pub metrics: Option<SocketAddr>,
+    /// The agents that the launcher of the configuration can start.
+    pub catalog: Catalog,
     pub guard: GuardCommand,
     /// The directory of the process ledger.
     pub ledger: PathBuf,
@@ -53,7 +56,7 @@ pub struct BusReady {
 /// is called when clients can connect.
 pub fn serve(mut options: BusOptions, on_ready: impl FnOnce(&BusReady)) -> Result<(), ServeError> {
     options.guard.raise_file_limit();
-    let loaded = options.config.load()?;
+    let loaded = options.config.load(&options.catalog)?;
     for warning in &loaded.warnings {
         tracing::warn!(config = options.config.name(), "{warning}");
     }
@@ -87,7 +90,7 @@ pub fn serve(mut options: BusOptions, on_ready: impl FnOnce(&BusReady)) -> Resul
             Bus::new(loaded.config, clock.now()),
             clock,
             BusEffects::new(spawn_context, worker_events),
-            options.config,
+            ReloadSource { config: options.config, catalog: options.catalog },
             client_events,
             options.transport == BusTransport::Stdio,
         );

@@ -40,7 +40,7 @@ const LAYERS: &[CrateLayer] = &[
         &["private-files", "nats-access", "protocol", "events", "hub", "journal", "transport"],
         &["test-support"],
     ),
-    layer("bus", &["protocol", "events", "hub", "agents", "transport"], &[]),
+    layer("bus", &["protocol", "catalog", "events", "hub", "agents", "transport"], &[]),
     layer("adapters", &["private-files", "protocol", "catalog", "agents", "transport"], &[]),
     layer(
         "chat-agent",

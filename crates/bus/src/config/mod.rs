@@ -3,6 +3,7 @@
 //! Invalid values are refused with their line; unknown members are ignored with a warning.
 
 mod json;
+mod launcher;
 mod limits;
 mod pools;
 mod problem;
@@ -13,6 +14,7 @@ pub use source::{BusConfigError, ConfigSource};
 
 use crate::routing as bus;
 use json::{ObjectMembers, PositionedValue};
+use launcher::LauncherSettings;
 use std::path::Path;
 
 /// A configuration file after it was read.
@@ -27,12 +29,20 @@ pub struct LoadedConfig {
     pub warnings: Vec<ConfigProblem>,
 }
 
-/// Reads a configuration; directories in it are relative to `folder`.
-pub fn read_config(text: &str, folder: &Path) -> Result<LoadedConfig, ConfigProblem> {
+/// Reads a configuration, and its launcher, whose agents are not known yet. Directories are relative
+/// to `folder`.
+fn read_config(
+    text: &str,
+    folder: &Path,
+) -> Result<(LoadedConfig, Option<LauncherSettings>), ConfigProblem> {
     let mut warnings = Vec::new();
     let whole = PositionedValue::parse(text)?;
     let mut members = whole.members("the configuration")?;
-    let pools = pools::read_pools(whole, members.take_member("pools"), folder, &mut warnings)?;
+    let launcher = launcher::read_launcher(members.take_member("launcher"), folder, &mut warnings)?;
+    let pools = match members.take_member("pools") {
+        None if launcher.is_some() => Vec::new(),
+        pools => pools::read_pools(whole, pools, folder, &mut warnings)?,
+    };
     let (limits, frame_bytes_max) =
         limits::read_limits(members.take_member("limits"), &mut warnings)?;
     let insecure = read_insecure(members.take_member("insecure"))?;
@@ -42,8 +52,8 @@ pub fn read_config(text: &str, folder: &Path) -> Result<LoadedConfig, ConfigProb
     }
     warn_unknown(members, "the configuration", &mut warnings);
     warnings.sort_by_key(|it| it.line);
-    let config = bus::BusConfig { pools, limits };
-    Ok(LoadedConfig { config, frame_bytes_max, insecure, warnings })
+    let config = bus::BusConfig { pools, limits, launcher: None };
+    Ok((LoadedConfig { config, frame_bytes_max, insecure, warnings }, launcher))
 }
 
 fn read_insecure(value: Option<PositionedValue<'_>>) -> Result<bool, ConfigProblem> {
@@ -69,7 +79,7 @@ mod tests {
     };
 
     fn read_at_home(text: &str) -> Result<LoadedConfig, ConfigProblem> {
-        read_config(text, Path::new("/home/config"))
+        read_config(text, Path::new("/home/config")).map(|(loaded, _)| loaded)
     }
 
     fn read_error(text: &str) -> String {

@@ -1,11 +1,12 @@
 //! Configuration of the bus: pools, workers and limits.
 
 use jackfield_hub::ByteLimits;
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BusConfig {
     pub pools: Vec<PoolConfig>,
+    pub launcher: Option<LauncherConfig>,
     pub limits: BusLimits,
 }
 
@@ -20,6 +21,17 @@ pub struct PoolConfig {
     pub on_death: WorkerDeathRule,
     pub outer_session_id: OuterSessionId,
     pub health: Option<HealthCheck>,
+}
+
+/// Agents that are started when a message names them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LauncherConfig {
+    /// By `agentId`.
+    pub agents: BTreeMap<Arc<str>, Arc<WorkerCommand>>,
+    /// The number of agents that run at the same time.
+    pub agents_max: usize,
+    /// An agent that no client uses is stopped after this time.
+    pub idle_ms: u64,
 }
 
 /// How a worker is started.

@@ -42,6 +42,8 @@ pub(super) enum BusTimer {
     HealthCheck(WorkerId),
     /// The health check with this id should have been answered.
     HealthCheckDue(WorkerId, u64),
+    /// This pool of the launcher may be unused.
+    IdleAgent(PoolId),
     /// This client exceeded its outbox limit.
     SlowClient(ConnId),
     /// All clients together exceeded the outbox limit.

@@ -31,10 +31,10 @@ mod worker;
 mod worker_input;
 
 pub use config::{
-    BACKLOG_LIMITS, BusConfig, BusLimits, HealthCheck, IDLE_SESSIONS_MAX, OUTBOX_BYTES_ALL_MAX,
-    OUTBOX_BYTES_MIN, OUTBOX_FACTOR_MAX, OuterSessionId, PoolConfig, RestartRule, SHARED_HOLD_MS,
-    STALLED_MS, SessionAffinity, UNNAMED_UPDATE_LIMITS, UNSENT_BYTES_MAX, WorkerCommand,
-    WorkerDeathRule,
+    BACKLOG_LIMITS, BusConfig, BusLimits, HealthCheck, IDLE_SESSIONS_MAX, LauncherConfig,
+    OUTBOX_BYTES_ALL_MAX, OUTBOX_BYTES_MIN, OUTBOX_FACTOR_MAX, OuterSessionId, PoolConfig,
+    RestartRule, SHARED_HOLD_MS, STALLED_MS, SessionAffinity, UNNAMED_UPDATE_LIMITS,
+    UNSENT_BYTES_MAX, WorkerCommand, WorkerDeathRule,
 };
 pub use gauges::{BusCounters, BusGauges, PoolGauges};
 pub use ids::WorkerId;
@@ -60,7 +60,7 @@ impl Bus {
     /// Creates the bus and starts every worker.
     pub fn new(config: BusConfig, now: Time) -> Bus {
         let mut cx = BusContext::new(config.limits, now);
-        let (mut workers, mut pools) = (Workers::default(), Pools::default());
+        let (mut workers, mut pools) = (Workers::default(), Pools::new(config.launcher));
         for pool in config.pools {
             pools.add_pool(&mut cx, &mut workers, pool);
         }
@@ -106,7 +106,7 @@ impl Bus {
             }
             BusInput::Reload { config } => {
                 cx.set_limits(config.limits);
-                pools.reload_pools(cx, workers, tables, config.pools);
+                pools.reload_pools(cx, workers, tables, config);
             }
             BusInput::Tick => self.on_tick(),
             BusInput::Stop => self.on_stop(),
@@ -148,6 +148,9 @@ impl Bus {
                     if let Some(client) = self.clients.get_mut(conn) {
                         client.check_slow(&mut self.parts);
                     }
+                }
+                BusTimer::IdleAgent(pool) => {
+                    pools.stop_idle_agent(cx, workers, tables, pool);
                 }
                 BusTimer::Outboxes => self.clients.check_outboxes(&mut self.parts),
                 BusTimer::Drain => {

@@ -161,6 +161,7 @@ impl BusCommand {
             certificate,
             insecure: self.insecure,
             metrics: self.metrics,
+            catalog: jackfield_daemon::load_catalog(context.daemon.paths()),
             guard: guard_command()?,
             ledger: context.daemon.paths().ledger(),
         })

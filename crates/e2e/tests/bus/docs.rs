@@ -57,7 +57,11 @@ fn every_key_and_flag_of_the_page_is_known() {
     assert_eq!(limits.len(), 9, "{limits:?}");
     let limits: Map<String, Value> = limits.into_iter().map(|it| (it, json!(5000))).collect();
     pool["args"] = json!([]);
-    let config = json!({ "pools": [pool], "limits": limits });
+    let launcher = json!({ "registry": "registry.json", "max_agents": 8, "idle_sec": 600 });
+    let known: Vec<String> = launcher.as_object().unwrap().keys().cloned().collect();
+    assert_eq!(names(&page, "| in `launcher` | default | |"), known);
+    write(&home, "registry.json", "[]");
+    let config = json!({ "pools": [pool], "limits": limits, "launcher": launcher });
     let path = write(&home, "bus.json", &config.to_string());
     let path = path.to_str().unwrap();
     let output = home.run(&["bus", "--config", path], Duration::from_secs(20));

@@ -19,7 +19,7 @@ use std::{
     io::Write as _,
     os::unix::net::UnixStream,
     path::{Path, PathBuf},
-    process::{Child, ChildStdin, ChildStdout, ExitStatus, Stdio},
+    process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio},
     time::Duration,
 };
 
@@ -65,8 +65,24 @@ impl<'a> Bus<'a> {
     }
 
     fn spawn(home: &'a Home, config: &Value, args: &[&str]) -> (Bus<'a>, ChildStdin, ChildStdout) {
-        let path = write_config(home, config);
+        Bus::spawn_command(home, config, args, home.command(&["bus", "--config"]))
+    }
+
+    /// On a socket in the home, with more programs on `PATH`.
+    fn with_programs(home: &'a Home, config: &Value, programs: &Path) -> Bus<'a> {
         let mut command = home.command(&["bus", "--config"]);
+        command.env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", programs.display()));
+        let socket = socket(home);
+        Bus::spawn_command(home, config, &["--unix", socket.to_str().unwrap()], command).0
+    }
+
+    fn spawn_command(
+        home: &'a Home,
+        config: &Value,
+        args: &[&str],
+        mut command: Command,
+    ) -> (Bus<'a>, ChildStdin, ChildStdout) {
+        let path = write_config(home, config);
         let said = File::create(home.path().join(SAID)).unwrap();
         command.arg(path).args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(said);
         let mut child = command.spawn().unwrap();

@@ -3,7 +3,7 @@
 use super::{Bus, fault, one_pool, pid, pool, request};
 use jackfield_e2e::Home;
 use serde_json::{Value, json};
-use std::{collections::BTreeSet, time::Duration};
+use std::{collections::BTreeSet, os::unix::fs::PermissionsExt, time::Duration};
 
 /// The published kernel gave one client the answer of the other, or nobody any.
 #[test]
@@ -106,6 +106,37 @@ fn pools_are_chosen_by_name_once_and_what_cannot_be_is_answered() {
         assert_eq!(fault(&answer), "no_worker");
         assert!(answer["error"]["message"].as_str().unwrap().contains("`a`, `b`"), "{answer}");
     }
+    bus.stop();
+}
+
+#[test]
+fn agent_of_a_registry_starts_with_its_first_message() {
+    let home = Home::new();
+    let worker = pool(&home, "worker", 1, &json!({}))["args"][1].clone();
+    let program = super::write(
+        &home,
+        "npx",
+        &format!("#!/bin/sh\nexec python3 -u {worker} {}\n", home.mark()),
+    );
+    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+    let distribution = json!({ "npx": { "package": "demo@1.0.0" } });
+    let entry = json!({ "id": "demo", "name": "Demo", "version": "1.0.0", "description": "A demo",
+        "distribution": distribution });
+    super::write(&home, "registry.json", &json!({ "agents": [entry] }).to_string());
+    let launcher = json!({ "registry": "registry.json", "idle_sec": 0.3 });
+    let bus = Bus::with_programs(&home, &json!({ "launcher": launcher }), home.path());
+    let mut client = bus.dial();
+    let mut line = request("q", "echo", &json!({}));
+    line["agentId"] = json!("demo");
+    line["sessionId"] = json!("outer");
+    client.send_line(&line.to_string());
+    let answer = client.until("an answer", |it| it["id"] == "q");
+    assert_eq!(answer["sessionId"], "outer");
+    assert!(pid(&answer) != 0);
+    drop(client);
+    bus.until_said("of pool `demo` ended");
+    let answer = bus.dial().ask("echo", &json!({}));
+    assert!(answer["error"]["message"].as_str().unwrap().contains("agentId"), "{answer}");
     bus.stop();
 }
 

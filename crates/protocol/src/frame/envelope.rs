@@ -26,6 +26,7 @@ pub(crate) struct RoutingFields {
     /// Beside `params`, where clients of a bus put it.
     pub(crate) outer_session_id: TextSpan,
     pub(crate) pool: TextSpan,
+    pub(crate) agent_id: TextSpan,
 }
 
 /// [`Kind`], with results and errors distinguished.
@@ -80,12 +81,11 @@ impl RoutingFields {
             meta: TextSpan::default(),
             outer_session_id: TextSpan::default(),
             pool: TextSpan::default(),
+            agent_id: TextSpan::default(),
         };
         fields.outer_session_id = fields.name(text, found, RoutingSlot::OuterSessionId)?;
         fields.pool = fields.name(text, found, RoutingSlot::Pool)?;
-        if !fields.pool.is_some() {
-            fields.pool = fields.name(text, found, RoutingSlot::AgentId)?;
-        }
+        fields.agent_id = fields.name(text, found, RoutingSlot::AgentId)?;
         match shape {
             FrameShape::Request | FrameShape::Notification => {
                 fields.method = fields.name(text, found, RoutingSlot::Method)?;
@@ -129,7 +129,7 @@ impl RoutingFields {
     }
 
     /// Every span, for those who move text about.
-    pub(crate) fn spans_mut(&mut self) -> [&mut TextSpan; 9] {
+    pub(crate) fn spans_mut(&mut self) -> [&mut TextSpan; 10] {
         [
             &mut self.id,
             &mut self.method,
@@ -140,6 +140,7 @@ impl RoutingFields {
             &mut self.meta,
             &mut self.outer_session_id,
             &mut self.pool,
+            &mut self.agent_id,
         ]
     }
 }

@@ -125,9 +125,14 @@ impl Frame {
         self.name(self.fields.outer_session_id)
     }
 
-    /// The pool of workers it is for: `pool`, or else `agentId`, beside `params`.
+    /// The pool of workers it is for: `pool` beside `params`.
     pub fn pool(&self) -> Option<Cow<'_, str>> {
         self.name(self.fields.pool)
+    }
+
+    /// The agent it is for: `agentId` beside `params`.
+    pub fn agent_id(&self) -> Option<Cow<'_, str>> {
+        self.name(self.fields.agent_id)
     }
 
     /// `params.requestId` as JSON text.

@@ -95,6 +95,7 @@ struct Reading {
     update: Option<String>,
     outer_session_id: Option<String>,
     pool: Option<String>,
+    agent_id: Option<String>,
 }
 
 fn read_by_serde(json: &str) -> Option<Reading> {
@@ -140,7 +141,8 @@ fn read_by_serde(json: &str) -> Option<Reading> {
         request_id: raw(params.request_id, is_call),
         update: text(update.session_update.as_ref()).filter(|_| is_call),
         outer_session_id: text(it.session_id.as_ref()),
-        pool: text(it.pool.as_ref()).or_else(|| text(it.agent_id.as_ref())),
+        pool: text(it.pool.as_ref()),
+        agent_id: text(it.agent_id.as_ref()),
     })
 }
 
@@ -158,6 +160,7 @@ fn read(frame: &Frame) -> Reading {
         update: owned(frame.update().as_deref()),
         outer_session_id: owned(frame.outer_session_id().as_deref()),
         pool: owned(frame.pool().as_deref()),
+        agent_id: owned(frame.agent_id().as_deref()),
     }
 }
 

@@ -87,7 +87,7 @@ impl BusWorld {
             pending_max: rng.pick(&[12, 1_000, 1_000]),
             clients_max: CLIENTS_MAX - 1,
         };
-        let config = BusConfig { pools, limits };
+        let config = BusConfig { pools, limits, launcher: None };
         let affinities = config.pools.iter().map(|it| (it.id.clone(), it.affinity)).collect();
         let workers_max = config.pools.iter().map(|it| (it.id.clone(), it.instances)).collect();
         let mut world = BusWorld {

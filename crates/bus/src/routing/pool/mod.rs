@@ -1,11 +1,12 @@
 //! Pools: their slots, restarts, and which worker gets the next session.
 
 mod health;
+mod launcher;
 mod reload;
 mod route;
 
 use super::{
-    config::{BusLimits, PoolConfig, RestartRule},
+    config::{BusLimits, LauncherConfig, PoolConfig, RestartRule},
     context::{BusContext, BusTimer},
     gauges::PoolGauges,
     ids::{PoolId, WorkerId},
@@ -20,10 +21,11 @@ use jackfield_hub::{
 use jackfield_protocol::Fault;
 use std::{collections::BTreeMap, sync::Arc};
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Pools {
     by_id: BTreeMap<PoolId, PoolState>,
     last_id: u32,
+    launcher: Option<LauncherConfig>,
 }
 
 #[derive(Debug)]
@@ -35,6 +37,10 @@ struct PoolState {
     next_slot: usize,
     /// No longer in the configuration: it ends with its last worker.
     is_removed: bool,
+    /// The launcher started it.
+    is_launched: bool,
+    /// When a message was routed to it last.
+    last_used_at: Time,
 }
 
 /// The slot of one instance.
@@ -53,20 +59,33 @@ struct StoppedWorker {
 }
 
 impl Pools {
+    pub(super) fn new(launcher: Option<LauncherConfig>) -> Pools {
+        Pools { by_id: BTreeMap::new(), last_id: 0, launcher }
+    }
+
     /// Adds a pool and starts its workers.
     pub(super) fn add_pool(
         &mut self,
         cx: &mut BusContext,
         workers: &mut Workers,
         config: PoolConfig,
-    ) {
+    ) -> PoolId {
         self.last_id += 1;
         let id = PoolId(self.last_id);
         let restart_limit = restart_limit(cx.limits());
         let slots = (0..config.instances).map(|_| WorkerSlot::new(restart_limit)).collect();
-        let mut pool = PoolState { id, config, slots, next_slot: 0, is_removed: false };
+        let mut pool = PoolState {
+            id,
+            config,
+            slots,
+            next_slot: 0,
+            is_removed: false,
+            is_launched: false,
+            last_used_at: cx.now(),
+        };
         pool.fill_slots(cx, workers);
         self.by_id.insert(id, pool);
+        id
     }
 
     /// Starts a worker in this slot of the pool, unless it has one.

@@ -4,8 +4,12 @@
 
 use super::{
     super::{
-        config::PoolConfig, context::BusContext, ids::PoolId, output::BusNote,
-        tables::RoutingTables, worker::Workers,
+        config::{BusConfig, PoolConfig},
+        context::BusContext,
+        ids::PoolId,
+        output::BusNote,
+        tables::RoutingTables,
+        worker::Workers,
     },
     PoolState, Pools, WorkerSlot, restart_limit,
 };
@@ -16,29 +20,32 @@ impl Pools {
         cx: &mut BusContext,
         workers: &mut Workers,
         tables: &mut RoutingTables,
-        configs: Vec<PoolConfig>,
+        config: BusConfig,
     ) {
-        let ids: Vec<PoolId> = self.by_id.keys().copied().collect();
-        for id in ids {
-            let is_kept = |pool: &PoolState| configs.iter().any(|it| it.id == pool.config.id);
-            if let Some(pool) = self.by_id.get_mut(&id).filter(|it| !it.is_removed && !is_kept(it))
-            {
-                pool.retire_workers(cx, workers, tables);
-                self.remove_pool_if_empty(workers, tables, id);
-            }
+        let BusConfig { pools: configs, launcher, .. } = config;
+        let launchable = |pool: &PoolState| {
+            let command = launcher.as_ref().and_then(|it| it.agents.get(&pool.config.id));
+            pool.is_launched && command == Some(&pool.config.command)
+        };
+        let is_kept =
+            |pool: &PoolState| launchable(pool) || configs.iter().any(|it| it.id == pool.config.id);
+        let removed = self.by_id.values().filter(|it| !it.is_removed && !is_kept(it));
+        let removed: Vec<PoolId> = removed.map(|it| it.id).collect();
+        for id in removed {
+            self.retire_pool(cx, workers, tables, id);
         }
+        self.launcher = launcher;
         for config in configs {
             let mut pools = self.by_id.values_mut();
             match pools.find(|it| !it.is_removed && it.config.id == config.id) {
                 // The sessions of a pool with another affinity are in other tables.
                 Some(pool) if pool.config.affinity != config.affinity => {
                     let id = pool.id;
-                    pool.retire_workers(cx, workers, tables);
-                    self.remove_pool_if_empty(workers, tables, id);
+                    self.retire_pool(cx, workers, tables, id);
                     self.add_pool(cx, workers, config);
                 }
                 Some(pool) => pool.change_config(cx, workers, tables, config),
-                None => self.add_pool(cx, workers, config),
+                None => drop(self.add_pool(cx, workers, config)),
             }
         }
         let pools = self.by_id.values().filter(|it| !it.is_removed).count();
@@ -62,7 +69,7 @@ impl Pools {
 
 impl PoolState {
     /// The pool is no longer configured: all its workers retire.
-    fn retire_workers(
+    pub(super) fn retire_workers(
         &mut self,
         cx: &mut BusContext,
         workers: &mut Workers,
@@ -83,6 +90,7 @@ impl PoolState {
         let replaces_workers = self.config.command != config.command
             || self.config.outer_session_id != config.outer_session_id;
         self.config = config;
+        self.is_launched = false;
         // Workers that were given up are tried again.
         for slot in self.slots.iter_mut().filter(|it| it.worker.is_none()) {
             *slot = WorkerSlot::new(restart_limit(cx.limits()));

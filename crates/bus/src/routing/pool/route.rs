@@ -17,6 +17,7 @@ use super::{
 };
 use jackfield_hub::ConnId;
 use jackfield_protocol::{Fault, Frame, is_planted};
+use std::borrow::Cow;
 
 /// A message of a client.
 struct ClientMessage<'a> {
@@ -36,7 +37,7 @@ impl Pools {
     /// The worker for a message of this client.
     pub(in super::super) fn route_message<'a>(
         &mut self,
-        cx: &BusContext,
+        cx: &mut BusContext,
         workers: &'a mut Workers,
         tables: &mut RoutingTables,
         conn: ConnId,
@@ -48,7 +49,8 @@ impl Pools {
         let (outer, inner) = (frame.outer_session_id(), frame.session_id());
         let session_ids = [outer.as_deref(), inner.as_deref()];
         let message = ClientMessage { conn, frame, session_ids };
-        let pool = self.find_pool(tables, &message)?;
+        let pool = self.find_pool(cx, workers, tables, &message)?;
+        pool.last_used_at = cx.now();
         let worker = match pool.find_last_route(workers, tables, &message) {
             Some(worker) => worker,
             None => pool.assign_worker(cx, workers, tables, &message)?,
@@ -56,28 +58,63 @@ impl Pools {
         workers.get_mut(worker).ok_or_else(|| pool.no_worker_fault(cx))
     }
 
-    /// The pool that a message names, or the only one, or the one that has its session.
+    /// The pool that a message names, or the one that has its session, or an agent that the
+    /// launcher starts, or the only configured pool.
     fn find_pool(
         &mut self,
-        tables: &RoutingTables,
+        cx: &mut BusContext,
+        workers: &mut Workers,
+        tables: &mut RoutingTables,
         message: &ClientMessage<'_>,
     ) -> Result<&mut PoolState, Fault> {
-        let name = message.frame.pool();
+        let name = message.frame.pool().or_else(|| self.pool_of_agent(message.frame));
         let has_name = |it: &&PoolState| name.as_deref().is_none_or(|name| *it.config.id == *name);
         let candidates = || self.by_id.values().filter(has_name);
+        let routed = || single(candidates().filter(|it| it.has_route(tables, message)));
+        let agent = message.frame.agent_id().filter(|it| name.is_none() && self.can_launch(it));
+        // A message without a name does not go to an agent that happens to run.
+        let is_default = |it: &&PoolState| name.is_some() || !it.is_launched;
         // A removed pool still serves its sessions.
-        let found = single(candidates())
-            .or_else(|| single(candidates().filter(|it| it.has_route(tables, message))))
-            .or_else(|| single(candidates().filter(|it| !it.is_removed)))
-            .map(|it| it.id);
-        let names = if found.is_none() { self.pool_names() } else { String::new() };
-        found.and_then(|id| self.by_id.get_mut(&id)).ok_or_else(|| {
-            let why = match name {
-                Some(name) => format!("unknown pool `{name}`; the pools are {names}"),
-                None => format!("there are several pools: set `\"pool\"` to one of {names}"),
-            };
-            Fault::NoWorker { why }
-        })
+        let found = match &agent {
+            Some(_) => routed(),
+            None => single(candidates())
+                .filter(is_default)
+                .or_else(routed)
+                .or_else(|| single(candidates().filter(|it| !it.is_removed && is_default(it)))),
+        };
+        let id = match (found.map(|it| it.id), agent) {
+            (Some(id), _) => id,
+            (None, Some(agent)) => self.launch_agent(cx, workers, tables, &agent)?,
+            (None, None) => return Err(self.unknown_pool_fault(message.frame)),
+        };
+        Ok(self.by_id.get_mut(&id).expect("the pool was found or added"))
+    }
+
+    /// The agent that a message names, if it is the name of a pool. Otherwise `agentId` is for the
+    /// worker.
+    fn pool_of_agent<'a>(&self, frame: &'a Frame) -> Option<Cow<'a, str>> {
+        let mut pools = self.by_id.values().filter(|it| !it.is_removed);
+        frame.agent_id().filter(|agent| pools.any(|it| *it.config.id == **agent))
+    }
+
+    fn unknown_pool_fault(&self, frame: &Frame) -> Fault {
+        let names = self.pool_names();
+        let launcher = if self.launcher.is_some() {
+            "; or set `\"agentId\"` to an agent of the launcher"
+        } else {
+            ""
+        };
+        let why = match (frame.pool(), frame.agent_id()) {
+            (Some(name), _) => format!("unknown pool `{name}`; the pools are {names}"),
+            (None, Some(agent)) => format!("unknown agent `{agent}`; the pools are {names}"),
+            (None, None) if names.is_empty() => {
+                "set `\"agentId\"` to an agent of the launcher".to_owned()
+            }
+            (None, None) => {
+                format!("there are several pools: set `\"pool\"` to one of {names}{launcher}")
+            }
+        };
+        Fault::NoWorker { why }
     }
 
     fn pool_names(&self) -> String {

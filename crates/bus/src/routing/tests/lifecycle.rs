@@ -58,7 +58,8 @@ fn restarts_are_configurable_and_limited() {
 fn messages_above_a_limit_are_refused() {
     let limits =
         BusLimits { sessions_max: 2, pending_max: 3, clients_max: 2, ..BusLimits::default() };
-    let mut fixture = BusFixture::with_config(BusConfig { pools: vec![pool("p", 1)], limits });
+    let mut fixture =
+        BusFixture::with_config(BusConfig { pools: vec![pool("p", 1)], limits, launcher: None });
     for n in 0..2 {
         let (worker, relayed) =
             fixture.relay(A, &request(&json!(n), "m", &json!({ "sessionId": n.to_string() })));
@@ -84,7 +85,8 @@ fn messages_above_a_limit_are_refused() {
 #[test]
 fn client_that_does_not_read_pauses_its_worker_and_is_closed_later() {
     let limits = BusLimits { outbox_bytes_max: 1_000, backpressure_ms: 50, ..BusLimits::default() };
-    let mut fixture = BusFixture::with_config(BusConfig { pools: vec![pool("p", 1)], limits });
+    let mut fixture =
+        BusFixture::with_config(BusConfig { pools: vec![pool("p", 1)], limits, launcher: None });
     let (worker, _) = fixture.relay(A, &request(&json!(1), "m", &json!({ "sessionId": "s" })));
     let update = json!({ "method": "u", "params": { "sessionId": "s", "pad": "x".repeat(400) } });
     (0..3).for_each(|_| fixture.send_from_worker(worker, &update));
@@ -199,7 +201,7 @@ fn reload_keeps_unchanged_workers_and_retires_the_others() {
     assert_ne!(unchanged, moved);
     let (removed, _) = fixture.relay(B, &in_pool("q", "s3"));
     fixture.feed(BusInput::Reload {
-        config: BusConfig { pools: vec![pool("p", 1)], limits: BusLimits::default() },
+        config: BusConfig { pools: vec![pool("p", 1)], ..BusConfig::default() },
     });
     // Sessions stay with their workers, in a removed slot and in a removed pool.
     assert_eq!(fixture.relay(A, &in_pool("p", "s2")).0, moved);

@@ -1,6 +1,8 @@
-//! Unit tests of the bus state machine. This file tests routing; `lifecycle` workers, limits,
+//! Unit tests of the bus state machine. This file tests routing; `launcher` agents that are started on
+//! demand; `lifecycle` workers, limits,
 //! reload and stop; `slow_clients` clients that do not read.
 
+mod launcher;
 mod lifecycle;
 mod slow_clients;
 
@@ -42,7 +44,7 @@ struct BusFixture {
 
 impl BusFixture {
     fn new(pools: Vec<PoolConfig>) -> BusFixture {
-        BusFixture::with_config(BusConfig { pools, limits: BusLimits::default() })
+        BusFixture::with_config(BusConfig { pools, ..BusConfig::default() })
     }
 
     fn with_config(config: BusConfig) -> BusFixture {

@@ -15,8 +15,11 @@ const LIMITS: BusLimits = BusLimits {
 
 /// One worker; A has a session and does not read.
 fn fixture_with_unread_session() -> (BusFixture, WorkerId) {
-    let mut fixture =
-        BusFixture::with_config(BusConfig { pools: vec![pool("p", 1)], limits: LIMITS });
+    let mut fixture = BusFixture::with_config(BusConfig {
+        pools: vec![pool("p", 1)],
+        limits: LIMITS,
+        launcher: None,
+    });
     let (worker, _) = fixture.relay(A, &request(&json!(1), "m", &json!({ "sessionId": "a" })));
     (fixture, worker)
 }
