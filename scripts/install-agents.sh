@@ -56,6 +56,19 @@ python_set() { # directory minor-version
     stamp "$lock" >"$agents/$1/installed"
 }
 
+# A source package, unpacked: what it contains beside its modules is not installed.
+source_set() { # directory virtual-environment
+    lock="scripts/agents/python/$1.txt"
+    is_installed "$1" "$lock" && return
+    rm -rf "${agents:?}/$1"
+    mkdir -p "$agents/$1"
+    "$agents/$2/bin/python" -m pip download --quiet --disable-pip-version-check --no-deps \
+        --no-binary :all: --no-build-isolation --require-hashes -r "$lock" -d "$agents/$1" >&2
+    tar -xzf "$agents/$1/"*.tar.gz -C "$agents/$1" --strip-components 1
+    rm "$agents/$1/"*.tar.gz
+    stamp "$lock" >"$agents/$1/installed"
+}
+
 # It is no fault if there is no way to these packages, which are large. Whoever misses them is told: now,
 # and by the tests that are left out then.
 python_set_if_reachable() { # directory minor-version
@@ -112,6 +125,11 @@ esac
 # Not an agent: it calls the API in every way that its description allows, and in some that it does not.
 python_set schemathesis 11
 link schemathesis schemathesis/bin/schemathesis
+
+# Not an agent: the SDK of the published bus, whose tests run with ours.
+python_set stdiobus 11
+source_set stdiobus-source stdiobus
+echo "stdiobus $agents/stdiobus/bin/python"
 
 npm_set ci ci
 modules=ci/node_modules

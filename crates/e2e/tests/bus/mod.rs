@@ -7,6 +7,7 @@ mod docs;
 mod flow;
 mod mcp;
 mod network;
+mod published;
 mod reload;
 mod routes;
 mod slow;
