@@ -53,6 +53,7 @@ pub(crate) fn new_adapter(agent: &str, dialect: &str) -> Adapter {
     let settings = AdapterSettings {
         flags: vec![true; variant.flags.len()],
         models: Vec::new(),
+        program_version: Some("0.1.0".to_owned()),
         scratch: "/scratch".to_owned(),
         variant,
         spec,

@@ -13,6 +13,10 @@ use std::{
 /// Prints what `codex exec --json` prints. It remembers nothing: what it was resumed with proves
 /// that the adapter did.
 const SCRIPT: &str = r#"#!/bin/sh
+if [ "$1" = --version ]; then
+    echo 'script-cli 4.5.6'
+    exit
+fi
 prompt=$(cat)
 echo '{"type":"thread.started","thread_id":"thread-of-its-own"}'
 echo '{"type":"turn.started"}'
@@ -59,6 +63,20 @@ fn connect(home: &Home) -> Client {
     let told = client.hello_aware();
     assert_eq!(told["agentInfo"]["title"], "Script");
     client
+}
+
+#[test]
+fn version_of_the_program_is_the_version_of_the_agent() {
+    let home = Home::new();
+    install(&home);
+    let probed = home.run(&["agents", "--probe"], Duration::from_secs(60));
+    assert!(probed.status.success(), "{probed:?}");
+    let daemon = home.serve(&[]);
+    let mut client = home.dial();
+    client.notify("_jackfield/connect", &json!({ "agent": "script" }));
+    assert_eq!(client.hello_aware()["agentInfo"]["version"], "4.5.6");
+    drop(client);
+    daemon.stop();
 }
 
 #[test]

@@ -76,7 +76,8 @@ impl World {
         let spec = spec.expect("an agent speaks it").clone();
         let variant = spec.launch.iter().find(speaks).expect("a variant speaks it").clone();
         let (flags, models) = (vec![true; variant.flags.len()], Vec::new());
-        let settings = AdapterSettings { spec, variant, flags, models, scratch: "/t".to_owned() };
+        let (program_version, scratch) = (None, "/t".to_owned());
+        let settings = AdapterSettings { spec, variant, flags, models, program_version, scratch };
         World {
             adapter: Adapter::new(settings, find_dialect(name).expect("a dialect")),
             store: MemoryStore::default(),

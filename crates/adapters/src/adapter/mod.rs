@@ -69,6 +69,8 @@ pub struct AdapterSettings {
     /// For each of the variant's optional flags: whether the installed program supports it.
     pub flags: Vec<bool>,
     pub models: Vec<ModelEntry>,
+    /// The version of the installed program, if it is known.
+    pub program_version: Option<String>,
     /// A directory that only this adapter uses, for files that are passed to programs.
     pub scratch: String,
 }

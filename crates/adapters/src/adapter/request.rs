@@ -9,6 +9,9 @@ use serde_json::{Value, json};
 /// The result or the error of a request; no result if the response follows later.
 type RequestResult = Result<Option<Value>, Value>;
 
+/// The version of a program that was not probed.
+const UNKNOWN_VERSION: &str = "unknown";
+
 fn json_rpc_error(code: i32, message: impl Into<String>) -> Value {
     json!({"code": code, "message": message.into()})
 }
@@ -45,7 +48,7 @@ impl Adapter {
             "agentInfo": {
                 "name": *self.settings.spec.id,
                 "title": *self.settings.spec.name,
-                "version": env!("CARGO_PKG_VERSION"),
+                "version": self.settings.program_version.as_deref().unwrap_or(UNKNOWN_VERSION),
             },
             "agentCapabilities": {
                 "loadSession": false,

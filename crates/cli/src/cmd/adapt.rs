@@ -70,6 +70,7 @@ impl AdaptCommand {
             settings: AdapterSettings {
                 flags: status.flags.get(index).cloned().unwrap_or_else(no_flags),
                 models: status.models.models,
+                program_version: status.version,
                 scratch: scratch.to_string_lossy().into_owned(),
                 variant,
                 spec,

@@ -2,7 +2,9 @@
 
 use crate::{
     context::CommandContext,
+    env,
     hub::{find_session, list_sessions},
+    out::{OutputFormat, print_json_document},
     report::CommandError,
 };
 use clap::Args;
@@ -16,6 +18,10 @@ use serde_json::json;
 pub(crate) struct CancelCommand {
     /// An id, a unique prefix of an id, or a title
     session: String,
+
+    /// How to print the result
+    #[arg(long, env = env::FORMAT, hide_env_values = true, value_enum, default_value_t)]
+    format: OutputFormat,
 }
 
 impl CancelCommand {
@@ -29,17 +35,30 @@ impl CancelCommand {
         conn.send_notification(Method::SessionCancel, &json!({ "sessionId": id }))?;
         // A notification has no response: the response to a later request shows that it has arrived.
         list_sessions(&mut conn)?;
-        context.output.print_note(&describe_cancel(id, &row.state));
-        Ok(())
+        match self.format {
+            OutputFormat::Json => {
+                let canceled = has_turn(&row.state);
+                let members = json!({ "sessionId": id, "state": row.state, "canceled": canceled });
+                print_json_document(&context.output, &members)
+            }
+            OutputFormat::Quiet => context.output.print_line(id),
+            OutputFormat::Text => {
+                context.output.print_note(&describe_cancel(id, &row.state));
+                Ok(())
+            }
+        }
     }
+}
+
+/// Whether a session in this state has a turn that a cancel stops.
+fn has_turn(state: &str) -> bool {
+    matches!(state, "working" | "asks" | "quiet" | "starting" | "waiting")
 }
 
 /// What a cancel does to a session in this state.
 fn describe_cancel(id: &str, state: &str) -> String {
     match state {
-        "working" | "asks" | "quiet" | "starting" | "waiting" => {
-            format!("canceling the turn of {id}")
-        }
+        _ if has_turn(state) => format!("canceling the turn of {id}"),
         // The journal cannot be written, with or without a turn.
         "stalled" => format!("canceling the turn of {id}, if one runs"),
         _ => format!("{id} has no running turn"),

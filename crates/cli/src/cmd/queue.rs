@@ -45,8 +45,8 @@ impl QueueCommand {
         let mut conn = context.daemon.connect("queue")?;
         let row = find_session(&list_sessions(&mut conn)?, &self.session)?;
         match self.withdraw {
-            Some(number) => withdraw_prompt(context, &mut conn, &row, number),
-            None if self.run => run_held_prompts(context, &mut conn, &row),
+            Some(number) => self.withdraw_prompt(context, &mut conn, &row, number),
+            None if self.run => self.run_held_prompts(context, &mut conn, &row),
             None => self.list_prompts(context, &mut conn, &row),
         }
     }
@@ -104,37 +104,55 @@ fn print_table(
     Ok(())
 }
 
-fn withdraw_prompt(
-    context: &CommandContext,
-    conn: &mut CommandConnection,
-    row: &SessionRow,
-    number: u64,
-) -> Result<(), CommandError> {
-    let params = json!({ "sessionId": row.session_id, "prompt": number });
-    conn.call_hub(Method::ControlWithdraw, &params, "the daemon to withdraw the prompt")?;
-    context.output.print_note(&format!("withdrew prompt {number} of {}", row.session_id));
-    Ok(())
-}
-
-/// Runs the held prompts. If the agent has to be restarted, it gets the caller's environment.
-fn run_held_prompts(
-    context: &CommandContext,
-    conn: &mut CommandConnection,
-    row: &SessionRow,
-) -> Result<(), CommandError> {
-    prepare_agent_restart(conn, row)?;
-    let params = json!({ "sessionId": row.session_id });
-    let answer =
-        conn.call_hub(Method::ControlRelease, &params, "the daemon to release the held prompts")?;
-    let released = answer["released"].as_array().map_or(0, Vec::len);
-    let id = &row.session_id;
-    if released == 0 {
-        context.output.print_note(&format!("no held prompts in {id}"));
-    } else {
-        let prompts = format_count(released, "prompt");
-        context
-            .output
-            .print_note(&format!("running {prompts}; follow with `jackfield attach {id}`"));
+impl QueueCommand {
+    fn withdraw_prompt(
+        &self,
+        context: &CommandContext,
+        conn: &mut CommandConnection,
+        row: &SessionRow,
+        number: u64,
+    ) -> Result<(), CommandError> {
+        let params = json!({ "sessionId": row.session_id, "prompt": number });
+        conn.call_hub(Method::ControlWithdraw, &params, "the daemon to withdraw the prompt")?;
+        let note = format!("withdrew prompt {number} of {}", row.session_id);
+        let members = json!({ "sessionId": row.session_id, "withdrawn": number });
+        self.print_result(context, &note, &members)
     }
-    Ok(())
+
+    /// Runs the held prompts. If the agent has to be restarted, it gets the caller's environment.
+    fn run_held_prompts(
+        &self,
+        context: &CommandContext,
+        conn: &mut CommandConnection,
+        row: &SessionRow,
+    ) -> Result<(), CommandError> {
+        prepare_agent_restart(conn, row)?;
+        let id = &row.session_id;
+        let params = json!({ "sessionId": id });
+        let waited_for = "the daemon to release the held prompts";
+        let answer = conn.call_hub(Method::ControlRelease, &params, waited_for)?;
+        let note = match answer["released"].as_array().map_or(0, Vec::len) {
+            0 => format!("no held prompts in {id}"),
+            count => {
+                let prompts = format_count(count, "prompt");
+                format!("running {prompts}; follow with `jackfield attach {id}`")
+            }
+        };
+        let members = json!({ "sessionId": id, "released": answer["released"] });
+        self.print_result(context, &note, &members)
+    }
+
+    /// Prints what was done.
+    fn print_result(
+        &self,
+        context: &CommandContext,
+        note: &str,
+        members: &Value,
+    ) -> Result<(), CommandError> {
+        if self.format == OutputFormat::Json {
+            return print_json_document(&context.output, members);
+        }
+        context.output.print_note(note);
+        Ok(())
+    }
 }

@@ -56,10 +56,19 @@ impl TrustCommand {
         if self.revoke {
             let was_trusted = policy_store::distrust(paths, &project).map_err(trust_error)?;
             let state = if was_trusted { "is no longer trusted" } else { "was not trusted" };
+            if self.format == OutputFormat::Json {
+                let members = json!({ "project": project, "revoked": was_trusted });
+                return print_json_document(&context.output, &members);
+            }
             context.output.print_note(&format!("{} {state}", project.display()));
             return Ok(());
         }
         let policy = policy_store::trust(paths, &project).map_err(trust_error)?;
+        if self.format == OutputFormat::Json {
+            let rules: Vec<String> = policy.rules.iter().map(ToString::to_string).collect();
+            let members = json!({ "project": project, "rules": rules });
+            return print_json_document(&context.output, &members);
+        }
         context.output.print_note(&format!("{} is trusted with these rules:", project.display()));
         policy.rules.iter().try_for_each(|it| context.output.print_line(&format!("  {it}")))
     }

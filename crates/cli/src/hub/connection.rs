@@ -129,6 +129,12 @@ impl CommandConnection {
         watched.map_err(|source| CommandError::local("cannot handle signals", source))
     }
 
+    /// Fails with [`CommandError::StdoutClosed`] from now on when the reader of stdout closes it.
+    pub(crate) fn watch_stdout(&self) -> Result<(), CommandError> {
+        let watched = self.sources.watch_stdout();
+        watched.map_err(|source| CommandError::local("cannot watch stdout", source))
+    }
+
     /// Delivers lines of stdin from now on.
     pub(crate) fn watch_stdin(&mut self) -> Result<(), CommandError> {
         let watched = self.sources.read_stdin();
@@ -212,6 +218,9 @@ impl CommandConnection {
         loop {
             if self.sources.take_interrupt() {
                 return Ok(ConnectionEvent::Interrupt);
+            }
+            if self.sources.take_stdout_closed() {
+                return Err(CommandError::StdoutClosed);
             }
             let typed = (stdin == StdinUse::Read).then(|| self.sources.take_typed()).flatten();
             match typed {

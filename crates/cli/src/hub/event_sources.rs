@@ -5,11 +5,15 @@ use super::BlockingSocket;
 use bytes::{Bytes, BytesMut};
 use jackfield_hub_client::HubMessage;
 use jackfield_protocol::{FRAME_BYTES_MAX, HUB_FRAME_BYTES_MAX, LineSplitter, LineTooLong};
+use rustix::{
+    event::{PollFd, PollFlags},
+    fs::FileType,
+};
 use std::{
     io::{self, Read},
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
         mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
     },
     thread,
@@ -53,12 +57,25 @@ pub(crate) struct EventSources {
     typed: Option<Receiver<TypedInput>>,
     /// Not in the queue, so that many frames cannot delay Ctrl-C.
     interrupts: Arc<AtomicUsize>,
+    /// The reader of stdout has closed it.
+    stdout_closed: Arc<AtomicBool>,
 }
 
 impl EventSources {
     pub(crate) fn new() -> EventSources {
         let (queue, events) = sync_channel(QUEUE_MAX);
-        EventSources { queue, events, typed: None, interrupts: Arc::default() }
+        EventSources {
+            queue,
+            events,
+            typed: None,
+            interrupts: Arc::default(),
+            stdout_closed: Arc::default(),
+        }
+    }
+
+    /// Whether the reader of stdout has closed it; true once.
+    pub(crate) fn take_stdout_closed(&self) -> bool {
+        self.stdout_closed.swap(false, Ordering::SeqCst)
     }
 
     /// Whether SIGINT or SIGTERM has arrived; each signal is returned once.
@@ -109,6 +126,25 @@ impl EventSources {
             deliver(TypedInput::End);
         })?;
         self.typed = Some(typed);
+        Ok(())
+    }
+
+    /// Starts to watch whether the reader of stdout closes it, if stdout is a pipe or a socket.
+    pub(crate) fn watch_stdout(&self) -> io::Result<()> {
+        let kind = FileType::from_raw_mode(rustix::fs::fstat(io::stdout())?.st_mode);
+        if !matches!(kind, FileType::Fifo | FileType::Socket) {
+            return Ok(());
+        }
+        let (queue, closed) = (self.queue.clone(), self.stdout_closed.clone());
+        thread::Builder::new().name("stdout watcher".into()).spawn(move || {
+            let stdout = io::stdout();
+            let mut watched = [PollFd::new(&stdout, PollFlags::empty())];
+            // Returns only when the other end is closed.
+            while rustix::event::poll(&mut watched, None).is_err() {}
+            closed.store(true, Ordering::SeqCst);
+            // If the queue is full, the command is awake.
+            let _woken = queue.try_send(SourceEvent::Wakeup);
+        })?;
         Ok(())
     }
 

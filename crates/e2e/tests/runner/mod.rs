@@ -1,6 +1,7 @@
 //! `jackfield run` with any command that speaks ACP: one process for all turns, a limit for its
 //! start, and nothing that one turn does ends the others.
 
+mod closed_stdout;
 mod formats;
 mod real;
 mod talk;

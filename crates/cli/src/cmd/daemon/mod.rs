@@ -127,12 +127,16 @@ pub(super) fn request_status(conn: &mut CommandConnection) -> Result<Value, Comm
 impl DaemonStatusCommand {
     fn run(&self, context: &CommandContext) -> Result<(), CommandError> {
         let Some(mut conn) = context.daemon.connect_if_running("daemon")? else {
+            if self.format == OutputFormat::Json {
+                print_json_document(&context.output, &json!({ "running": false }))?;
+            }
             let hint = "`jackfield daemon start` starts it; commands that need it do so, too";
             return Err(CommandError::NoDaemon { hint });
         };
         let mut status = request_status(&mut conn)?;
         let address = conn.peer_address().unwrap_or_else(|| context.daemon.address());
         status["address"] = json!(address.to_string());
+        status["running"] = json!(true);
         status["pid"] = json!(context.daemon.daemon_pid(&conn));
         match self.format {
             OutputFormat::Json => return print_json_document(&context.output, &status),

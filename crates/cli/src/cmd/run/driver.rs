@@ -52,6 +52,8 @@ pub(super) enum CancelCause {
         seconds: u64,
     },
     Denied,
+    /// The reader of stdout has closed it.
+    StdoutClosed,
 }
 
 /// How a turn ended for this client.
@@ -135,6 +137,7 @@ impl<'a> TurnDriver<'a> {
                 CommandError::Response(_)
                     | CommandError::Denied { .. }
                     | CommandError::MessageTooLong
+                    | CommandError::StdoutClosed
             ),
             Ok(_) => true,
         };
@@ -146,9 +149,36 @@ impl<'a> TurnDriver<'a> {
         TurnCompletion { is_turn_over, outcome }
     }
 
-    /// Sends the prompt and waits for its response.
+    /// Sends the prompt and waits for its response. When the reader of stdout is gone, the turn is
+    /// canceled.
     fn send_prompt(&mut self, prompt: &Value) -> Result<Value, CommandError> {
         let id = self.conn.send_request(Method::SessionPrompt, prompt)?;
+        let answer = self.wait_for_response(id);
+        if matches!(answer, Err(CommandError::StdoutClosed)) {
+            self.stop_unread_turn(id)?;
+        }
+        answer
+    }
+
+    /// Cancels a turn whose output nothing reads, and waits until it has ended.
+    fn stop_unread_turn(&mut self, id: u64) -> Result<(), CommandError> {
+        self.conn.stop_printing_frames();
+        self.cancel_turn(CancelCause::StdoutClosed)?;
+        loop {
+            match self.conn.next_event(self.turn.as_ref().and_then(|it| it.wait_until)) {
+                Ok(ConnectionEvent::Response(response)) if response.id == id => return Ok(()),
+                Ok(
+                    ConnectionEvent::Closed
+                    | ConnectionEvent::TimedOut
+                    | ConnectionEvent::Interrupt,
+                ) => return Ok(()),
+                Ok(_) | Err(CommandError::StdoutClosed) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn wait_for_response(&mut self, id: u64) -> Result<Value, CommandError> {
         loop {
             match self.conn.next_event(self.turn.as_ref().and_then(|it| it.wait_until))? {
                 ConnectionEvent::Response(response) if response.id == id => {
@@ -194,7 +224,10 @@ impl<'a> TurnDriver<'a> {
                 return Err(CommandError::TimedOut { seconds, waited_for: waited_for() });
             }
             Some(CancelCause::Denied) => return Err(self.denied_error(turn)),
-            Some(CancelCause::Interrupted | CancelCause::StdinRequest) | None => {}
+            Some(
+                CancelCause::Interrupted | CancelCause::StdinRequest | CancelCause::StdoutClosed,
+            )
+            | None => {}
         }
         match answer?["stopReason"].as_str().unwrap_or_default() {
             "end_turn" if !turn.denied.is_empty() => Err(self.denied_error(turn)),

@@ -122,6 +122,7 @@ impl RunCommand {
         };
         let mut conn = CommandConnection::new(socket, &context.output)?;
         conn.watch_signals()?;
+        conn.watch_stdout()?;
         if self.format == ConversationFormat::Json && !self.no_wait {
             conn.start_printing_frames();
         }

@@ -36,7 +36,7 @@ impl TurnDriver<'_> {
             ..StdinPrompts::default()
         });
         let ended = self.conn.watch_stdin().and_then(|()| self.run_turns());
-        let is_turn_over = ended.is_ok();
+        let is_turn_over = matches!(ended, Ok(()) | Err(CommandError::StdoutClosed));
         let last_error = self.stdin_prompts.take().and_then(|it| it.last_error);
         let reported = last_error.map_or(Ok(()), |exit| Err(CommandError::AlreadyReported(exit)));
         TurnCompletion { is_turn_over, outcome: ended.and(reported) }
@@ -47,6 +47,7 @@ impl TurnDriver<'_> {
             let completion = self.run_turn(&prompt, self.options.timeout.map(TimeLimit::after));
             match completion.outcome {
                 Ok(()) => {}
+                Err(CommandError::StdoutClosed) => return Err(CommandError::StdoutClosed),
                 Err(error) if completion.is_turn_over => self.report_error(&error),
                 Err(error) => return Err(error),
             }
