@@ -62,6 +62,7 @@ pub(crate) const PROGRAM: &str = "JACKFIELD_PROGRAM";
 pub(crate) const QUIET: &str = "JACKFIELD_QUIET";
 pub(crate) const RAW: &str = "JACKFIELD_RAW";
 pub(crate) const REASONING: &str = "JACKFIELD_REASONING";
+pub(crate) const REMOVE: &str = "JACKFIELD_REMOVE";
 pub(crate) const REPLICAS: &str = "JACKFIELD_REPLICAS";
 pub(crate) const RETAIN: &str = "JACKFIELD_RETAIN";
 pub(crate) const RETAIN_SIZE: &str = "JACKFIELD_RETAIN_SIZE";

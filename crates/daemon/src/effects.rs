@@ -1,6 +1,7 @@
 //! Carries out the outputs of the hub. Nothing here decides anything or waits.
 
 use crate::{
+    added_listeners::AddedListeners,
     agent_registry::AgentRegistry,
     append_queue::AppendQueue,
     copy::ForkTranslator,
@@ -16,7 +17,7 @@ use jackfield_agents::{AgentHandle, AgentProcessEvent, LaunchCommand, StdoutForm
 use jackfield_events::{Seq, SessionId, SessionSummary};
 use jackfield_hub::{AgentId, AppendFailure, ConnId, Exit, Input, Launch, Output, limits};
 use jackfield_journal::{JournalCompletion, NonBlockingJournal};
-use jackfield_protocol::chain;
+use jackfield_protocol::{Fault, acp::Method, chain};
 use jackfield_transport::ClientHandle;
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -52,6 +53,8 @@ pub(crate) struct HubEffects {
     dirty_agents: BTreeSet<AgentId>,
     /// Inputs that result from an output at once.
     pub(crate) inputs: VecDeque<Input>,
+    /// The addresses of the daemon; none if this hub is part of a command.
+    pub(crate) listeners: Option<AddedListeners>,
     pub(crate) stop_requested: bool,
     pub(crate) stopped: bool,
 }
@@ -77,6 +80,7 @@ impl HubEffects {
             dirty_conns: BTreeSet::new(),
             dirty_agents: BTreeSet::new(),
             inputs: VecDeque::new(),
+            listeners: None,
             stop_requested: false,
             stopped: false,
         }
@@ -133,6 +137,13 @@ impl HubEffects {
             Output::Note(note) => {
                 self.counters.on_note(&note);
                 observe::log_note(&note);
+            }
+            Output::ChangeListeners { conn, request, change } => {
+                let result = match &mut self.listeners {
+                    Some(listeners) => listeners.apply_change(&change),
+                    None => Err(Fault::NotServed { method: Method::ControlListen.name().into() }),
+                };
+                self.inputs.push_back(Input::ListenersChanged { conn, request, result });
             }
             Output::StopAsked => self.stop_requested = true,
             Output::Stopped => self.stopped = true,

@@ -14,6 +14,7 @@
 //! - **Invariant:** the loop waits only for its channels.
 //! - **Invariant:** after the start no error is returned: it becomes an input.
 
+mod added_listeners;
 mod agent_files;
 mod agent_registry;
 mod append_queue;

@@ -40,7 +40,10 @@ pub(crate) fn open_listeners(
 }
 
 /// Accepts clients until the loop has ended.
-async fn accept_clients(mut listener: ClientListener, accepted: mpsc::Sender<ClientStream>) {
+pub(crate) async fn accept_clients(
+    mut listener: ClientListener,
+    accepted: mpsc::Sender<ClientStream>,
+) {
     loop {
         match listener.accept().await {
             Ok(stream) => {

@@ -1,6 +1,7 @@
 //! The daemon from start to end, and the same hub inside another process.
 
 use crate::{
+    added_listeners::{AddedListeners, ListenerContext},
     agent_files::preload_builtin,
     boot,
     boot_error::BootError,
@@ -65,6 +66,14 @@ pub fn serve(
         let mut bound = Vec::new();
         let (metrics, snapshot_requests) = metrics::channel();
         let hosts = fleet_access.as_ref().and_then(fleet::FleetAccess::hosts);
+        let listener_context = ListenerContext {
+            options: options.clone(),
+            authenticator: authenticator.clone(),
+            tenants: tenants.clone(),
+            metrics: metrics.clone(),
+            hosts: hosts.clone(),
+            accepted: accepted.clone(),
+        };
         let (keys, tenants) = (&authenticator, tenants.as_ref());
         let web = web::start_web(&web_addresses, &options, keys, tenants, metrics, hosts)?;
         bound.extend(web.iter().flat_map(|it| it.addresses.clone()));
@@ -84,8 +93,9 @@ pub fn serve(
             }
         };
         if let Some(inputs) = inputs {
-            let (main_loop, receivers, sessions) =
+            let (mut main_loop, receivers, sessions) =
                 assemble_loop(options, journal, ledger, inputs, signals_rx, manager)?;
+            main_loop.set_listeners(AddedListeners::new(listener_context, bound.clone()));
             tracing::info!(sessions, pid = std::process::id(), "daemon started");
             on_ready(&DaemonReady { addresses: bound, sessions });
             main_loop.send_ready();

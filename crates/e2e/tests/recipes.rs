@@ -5,9 +5,16 @@ use jackfield_e2e::{
     App, Home,
     app::{in_tree, package},
     cli::installed,
+    home::{binary, finish},
     proxy::{Fate, Proxy},
+    wait_for,
 };
-use std::{fs, time::Duration};
+use std::{
+    fs,
+    net::{TcpListener, TcpStream},
+    process::Command,
+    time::Duration,
+};
 
 const BOUND: Duration = Duration::from_secs(30);
 
@@ -88,6 +95,51 @@ fn every_recipe_prints_what_it_is_said_to_print() {
         assert_eq!(plain(&printed), plain(&recipe.output), "{}\n{printed}", recipe.code);
     }
     daemon.stop();
+}
+
+/// The lines of the first console block, with another port.
+fn setup_script(port: u16) -> String {
+    let text = fs::read_to_string(in_tree("docs/recipes.md")).unwrap();
+    let (_, rest) = text.split_once("\n```console\n").expect("the setup comes first");
+    let (block, _) = rest.split_once("\n```").expect("a block ends");
+    let lines = block.lines().map(|it| it.strip_prefix("$ ").expect("a command"));
+    lines.map(|it| format!("{it}\n").replace("7456", &port.to_string())).collect()
+}
+
+#[test]
+fn setup_works_without_a_daemon_and_beside_one() {
+    for is_started in [false, true] {
+        let home = Home::new();
+        if is_started {
+            assert!(home.run(&["daemon", "start"], BOUND).status.success());
+        }
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
+        let script = format!(
+            "set -eu\n{}curl -sf --oauth2-bearer \"$JACKFIELD_TOKEN\" \"$JACKFIELD_URL/api/sessions\"\n",
+            setup_script(port)
+        );
+        let ours = home.command(&[]);
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &script]).current_dir(home.path()).env_clear();
+        shell.envs(ours.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let bin = binary("jackfield").parent().unwrap().display().to_string();
+        shell.env("PATH", format!("{bin}:/usr/local/bin:/usr/bin:/bin"));
+        let output = finish(shell, BOUND);
+        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && stdout.contains("sessions"), "{stdout}\n{stderr}");
+        let listed = home.run(&["listen", "-q"], BOUND).stdout;
+        let address = format!("http://127.0.0.1:{port}");
+        assert!(String::from_utf8(listed).unwrap().contains(&address));
+        let removed = home.run(&["listen", "--remove", &address], BOUND);
+        assert!(removed.status.success(), "{removed:?}");
+        wait_for("the address to be closed", BOUND, || {
+            TcpStream::connect(("127.0.0.1", port)).is_err().then_some(())
+        });
+        assert!(home.run(&["daemon", "stop"], BOUND).status.success());
+    }
 }
 
 #[test]

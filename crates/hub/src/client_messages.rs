@@ -123,6 +123,9 @@ impl Hub {
                 sessions.describe_status(parts, conn, id);
                 Ok(())
             }
+            Method::ControlListen => {
+                parts.clients.on_listen_request(&mut parts.cx, conn, id, frame)
+            }
             Method::ControlStop => {
                 parts.clients.on_stop_request(&mut parts.cx, conn, id);
                 Ok(())

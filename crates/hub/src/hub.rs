@@ -117,6 +117,10 @@ impl Hub {
                 sessions.stop_idle_agent(parts, "the machine is short of memory");
             }
             Input::Served { agent, frame } => sessions.on_request_served(parts, agent, &frame),
+            Input::ListenersChanged { conn, request, result } => {
+                let result = result.as_deref();
+                parts.clients.on_listeners_changed(&mut parts.cx, conn, &request, result);
+            }
             Input::Tick => self.on_tick(),
             Input::Stop => self.on_stop(),
         }

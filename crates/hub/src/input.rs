@@ -60,6 +60,8 @@ pub enum Input {
     ReleaseSession { session: SessionId },
     /// The response to [`crate::Output::Serve`], with the request id of the agent.
     Served { agent: AgentId, frame: Frame },
+    /// The result of [`crate::Output::ChangeListeners`]: JSON text, or why it failed.
+    ListenersChanged { conn: ConnId, request: Box<str>, result: Result<String, Fault> },
     /// What tenants use on the other hosts of a fleet in total.
     TenantUsageReported { tenants: BTreeMap<TenantName, Usage> },
     /// The policy rules changed. Decisions that were made stay.

@@ -54,10 +54,28 @@ pub enum Output {
     EndTools { agent: AgentId, age_ms: u64 },
     /// Something for the log and the metrics.
     Note(Note),
+    /// Change the addresses on which the driver accepts clients; answer with
+    /// [`crate::Input::ListenersChanged`].
+    ChangeListeners { conn: ConnId, request: Box<str>, change: ListenerChange },
     /// A client asked the daemon to stop.
     StopAsked,
     /// The hub has stopped after [`crate::Input::Stop`]: no agent runs and everything is stored.
     Stopped,
+}
+
+/// A change of the addresses on which the driver accepts clients.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ListenerChange {
+    /// Only list them.
+    None,
+    /// `insecure` permits unencrypted connections from other machines.
+    Add {
+        address: String,
+        insecure: bool,
+    },
+    Remove {
+        address: String,
+    },
 }
 
 /// How to start an agent.

@@ -16,6 +16,7 @@ pub(crate) mod doctor;
 pub(crate) mod fleet;
 pub(crate) mod guard;
 pub(crate) mod host;
+pub(crate) mod listen;
 pub(crate) mod log;
 pub(crate) mod man;
 pub(crate) mod models;

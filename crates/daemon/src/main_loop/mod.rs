@@ -10,9 +10,10 @@ mod reload;
 pub(crate) use receivers::LoopReceivers;
 
 use crate::{
-    clock, effects::HubEffects, freed_memory::FreedMemory, metrics::MetricsSnapshot,
-    notify::UserNotifier, peers, policy_store::PolicyStore, pressure::PressureMonitor,
-    recorder::InputRecorder, service_manager::ServiceManager, signals::DaemonSignal,
+    added_listeners::AddedListeners, clock, effects::HubEffects, freed_memory::FreedMemory,
+    metrics::MetricsSnapshot, notify::UserNotifier, peers, policy_store::PolicyStore,
+    pressure::PressureMonitor, recorder::InputRecorder, service_manager::ServiceManager,
+    signals::DaemonSignal,
 };
 use jackfield_agents::{AgentProcessEvent, StopUrgency};
 use jackfield_hub::{AgentId, ConnId, Exit, Hub, Input, Output, Time};
@@ -76,6 +77,11 @@ impl MainLoop {
         }
     }
 
+    /// Sets the addresses that clients can change.
+    pub(crate) fn set_listeners(&mut self, listeners: AddedListeners) {
+        self.effects.listeners = Some(listeners);
+    }
+
     /// Reports to the service manager that clients can connect.
     pub(crate) fn send_ready(&self) {
         self.manager.send_ready();
@@ -116,7 +122,9 @@ impl MainLoop {
 
     async fn next_event(&mut self, receivers: &mut LoopReceivers) -> LoopEvent {
         let timeout = self.hub.poll_timeout().map(clock::until);
-        let idle = self.idle_after.filter(|_| self.hub.is_idle() && self.has_no_process());
+        let is_listening = self.effects.listeners.as_ref().is_some_and(|it| it.is_any_added());
+        let is_idle = self.hub.is_idle() && self.has_no_process() && !is_listening;
+        let idle = self.idle_after.filter(|_| is_idle);
         let batch_delay =
             self.effects.append_queue.next_wait_end().map(|it| it.duration_since(Instant::now()));
         let pressure_delay =

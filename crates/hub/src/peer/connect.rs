@@ -1,7 +1,9 @@
 //! `_jackfield/connect` and other requests of the control protocol that only concern the connection.
 
 use super::Clients;
-use crate::{ConnId, Environment, Launch, Output, config::StartLimits, context::HubContext};
+use crate::{
+    ConnId, Environment, Launch, ListenerChange, Output, config::StartLimits, context::HubContext,
+};
 use jackfield_protocol::{Fault, Frame};
 use serde_json::Value;
 use std::{path::PathBuf, sync::Arc};
@@ -32,6 +34,43 @@ impl Clients {
     pub(crate) fn start_limits(&self, cx: &HubContext, conn: Option<ConnId>) -> StartLimits {
         let chosen = conn.and_then(|it| self.connections.get(&it)?.start_timeout_ms);
         cx.config.liveness.start_limits(chosen)
+    }
+
+    /// Lists the addresses of the daemon, or opens or closes one. [`Self::on_listeners_changed`]
+    /// answers.
+    pub(crate) fn on_listen_request(
+        &mut self,
+        cx: &mut HubContext,
+        conn: ConnId,
+        id: &str,
+        frame: &Frame,
+    ) -> Result<(), Fault> {
+        let params = frame.params_value();
+        let address = |name: &str| params[name].as_str().map(str::to_owned);
+        let change = match (address("add"), address("remove")) {
+            (None, None) => ListenerChange::None,
+            (Some(address), None) => {
+                ListenerChange::Add { address, insecure: params["insecure"] == true }
+            }
+            (None, Some(address)) => ListenerChange::Remove { address },
+            (Some(_), Some(_)) => {
+                let why = "`add` and `remove` cannot be combined".to_owned();
+                return Err(Fault::InvalidParams { why });
+            }
+        };
+        cx.outputs.push_back(Output::ChangeListeners { conn, request: id.into(), change });
+        Ok(())
+    }
+
+    /// The driver has changed or listed the addresses.
+    pub(crate) fn on_listeners_changed(
+        &mut self,
+        cx: &mut HubContext,
+        conn: ConnId,
+        request: &str,
+        result: Result<&str, &Fault>,
+    ) {
+        self.answer_request(cx, conn, request, result);
     }
 
     /// Before `initialize`: this is the connection of a gateway for one client. It gets sequence numbers, whether the client

@@ -162,6 +162,8 @@ methods! {
         Ours ToClient Notification Session Subscribers Passing, Allowed Allowed Audited Owner;
     ControlImport "_jackfield/import":
         Ours ToAgent Request Session Hub Passing, Commands Refused Audited Placed;
+    ControlListen "_jackfield/listen":
+        Ours ToAgent Request Connection Hub Passing, Refused Refused Audited Refused;
     ControlRelay "_jackfield/relay":
         Ours ToAgent Notification Connection Hub Passing, Allowed Allowed Audited Refused;
     ControlMoved "_jackfield/moved":

@@ -227,7 +227,7 @@ impl HubWorld {
             Output::Copy { from, upto, to, last } => {
                 self.disk.copies.push(SessionCopy::new(from, upto, to, last));
             }
-            Output::StopAsked => {}
+            Output::ChangeListeners { .. } | Output::StopAsked => {}
             Output::SessionReleased { session } => self.on_released(&session),
             Output::Stopped => self.on_stopped(),
         }

@@ -353,6 +353,7 @@ impl ScenarioRunner {
             | Output::ResumeAgent { .. }
             | Output::EndTools { .. }
             | Output::Note(_)
+            | Output::ChangeListeners { .. }
             | Output::StopAsked => {}
         }
         None
