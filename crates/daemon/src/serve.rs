@@ -58,12 +58,7 @@ pub fn serve(
             return Ok(());
         };
         let (accepted, accepted_rx) = mpsc::channel(64);
-        // The socket comes last: a client that finds it finds all other addresses open, too.
-        let mut addresses = options.listen.clone();
-        addresses.push(EndpointAddress::Unix(options.paths.socket()));
-        let (web_addresses, addresses): (Vec<_>, Vec<_>) =
-            addresses.into_iter().partition(EndpointAddress::is_web);
-        let mut bound = Vec::new();
+        let (web_addresses, addresses) = split_addresses(&options);
         let (metrics, snapshot_requests) = metrics::channel();
         let hosts = fleet_access.as_ref().and_then(fleet::FleetAccess::hosts);
         let listener_context = ListenerContext {
@@ -76,13 +71,11 @@ pub fn serve(
         };
         let (keys, tenants) = (&authenticator, tenants.as_ref());
         let web = web::start_web(&web_addresses, &options, keys, tenants, metrics, hosts)?;
-        bound.extend(web.iter().flat_map(|it| it.addresses.clone()));
+        let mut bound: Vec<_> = web.iter().flat_map(|it| it.addresses.clone()).collect();
         let socket = options.paths.socket();
-        let insecure = options.insecure;
-        bound.extend(open_listeners(addresses, &socket, passed, insecure, keys, &accepted)?);
-        for address in bound.iter().filter(|it| it.require_private().is_err()) {
-            tracing::warn!(%address, "{UNENCRYPTED_WARNING}");
-        }
+        let listen = |it| open_listeners(it, &socket, passed, options.insecure, keys, &accepted);
+        bound.extend(listen(addresses)?);
+        warn_about_unencrypted(&bound);
         let (fleet, inputs) = match fleet_access {
             None => (None, Some(LoopInputs::without_fleet(accepted_rx, snapshot_requests))),
             Some(fleet_access) => {
@@ -103,9 +96,7 @@ pub fn serve(
         } else {
             tracing::info!(pid = std::process::id(), "gateway started");
             on_ready(&DaemonReady { addresses: bound, sessions: 0 });
-            manager.send_ready();
-            wait_for_stop(&mut signals_rx).await;
-            manager.send_stopping();
+            wait_as_gateway(&manager, &mut signals_rx).await;
         }
         if let Some(fleet) = fleet {
             fleet.finish().await;
@@ -116,6 +107,27 @@ pub fn serve(
         tracing::info!("daemon stopped");
         Ok(())
     })
+}
+
+/// The addresses of the HTTP server, and the others.
+fn split_addresses(options: &DaemonOptions) -> (Vec<EndpointAddress>, Vec<EndpointAddress>) {
+    // The socket comes last: a client that finds it finds all other addresses open, too.
+    let mut addresses = options.listen.clone();
+    addresses.push(EndpointAddress::Unix(options.paths.socket()));
+    addresses.into_iter().partition(EndpointAddress::is_web)
+}
+
+/// A gateway has no hub: its connections run as tasks of their own until a signal stops it.
+async fn wait_as_gateway(manager: &ServiceManager, signals: &mut mpsc::Receiver<DaemonSignal>) {
+    manager.send_ready();
+    wait_for_stop(signals).await;
+    manager.send_stopping();
+}
+
+fn warn_about_unencrypted(addresses: &[EndpointAddress]) {
+    for address in addresses.iter().filter(|it| it.require_private().is_err()) {
+        tracing::warn!(%address, "{UNENCRYPTED_WARNING}");
+    }
 }
 
 /// Reads the token and the tenants that clients are identified by.

@@ -69,7 +69,7 @@ fn connect(home: &Home) -> Client {
 fn version_of_the_program_is_the_version_of_the_agent() {
     let home = Home::new();
     install(&home);
-    let probed = home.run(&["agents", "--probe"], Duration::from_secs(60));
+    let probed = home.run(&["agents", "--probe"], Duration::from_mins(1));
     assert!(probed.status.success(), "{probed:?}");
     let daemon = home.serve(&[]);
     let mut client = home.dial();

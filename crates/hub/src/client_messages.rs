@@ -4,7 +4,7 @@ use crate::{
     ConnId, Hub, Output,
     fanout::moved_notice,
     log::Effect,
-    peer::{Clients, IssuedRequest, RequestRoute},
+    peer::{Clients, IssuedRequest, RequestRoute, on_listen_request},
     session::AttachMode,
 };
 use jackfield_protocol::{Fault, Frame, Kind, Splice, acp::Method, is_planted};
@@ -123,9 +123,7 @@ impl Hub {
                 sessions.describe_status(parts, conn, id);
                 Ok(())
             }
-            Method::ControlListen => {
-                parts.clients.on_listen_request(&mut parts.cx, conn, id, frame)
-            }
+            Method::ControlListen => on_listen_request(&mut parts.cx, conn, id, frame),
             Method::ControlStop => {
                 parts.clients.on_stop_request(&mut parts.cx, conn, id);
                 Ok(())

@@ -118,8 +118,7 @@ impl Hub {
             }
             Input::Served { agent, frame } => sessions.on_request_served(parts, agent, &frame),
             Input::ListenersChanged { conn, request, result } => {
-                let result = result.as_deref();
-                parts.clients.on_listeners_changed(&mut parts.cx, conn, &request, result);
+                parts.clients.answer_request(&mut parts.cx, conn, &request, result.as_deref());
             }
             Input::Tick => self.on_tick(),
             Input::Stop => self.on_stop(),

@@ -122,7 +122,8 @@ impl MainLoop {
 
     async fn next_event(&mut self, receivers: &mut LoopReceivers) -> LoopEvent {
         let timeout = self.hub.poll_timeout().map(clock::until);
-        let is_listening = self.effects.listeners.as_ref().is_some_and(|it| it.is_any_added());
+        let is_listening =
+            self.effects.listeners.as_ref().is_some_and(AddedListeners::is_any_added);
         let is_idle = self.hub.is_idle() && self.has_no_process() && !is_listening;
         let idle = self.idle_after.filter(|_| is_idle);
         let batch_delay =

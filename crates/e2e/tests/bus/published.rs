@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-const BOUND: Duration = Duration::from_secs(60);
+const BOUND: Duration = Duration::from_mins(1);
 
 /// Starts a session of a plain ACP agent and prints the text of a turn, and how many messages did
 /// not have the session id of the client.

@@ -27,7 +27,7 @@ fn run_and_close(home: &Home, args: &[&str]) -> Child {
             assert!(0 < stdout.read_line(&mut line).unwrap(), "the turn ended");
         }
     } else {
-        assert!(0 < stdout.fill_buf().unwrap().len());
+        assert!(!stdout.fill_buf().unwrap().is_empty());
     }
     child
 }

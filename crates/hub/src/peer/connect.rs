@@ -36,43 +36,6 @@ impl Clients {
         cx.config.liveness.start_limits(chosen)
     }
 
-    /// Lists the addresses of the daemon, or opens or closes one. [`Self::on_listeners_changed`]
-    /// answers.
-    pub(crate) fn on_listen_request(
-        &mut self,
-        cx: &mut HubContext,
-        conn: ConnId,
-        id: &str,
-        frame: &Frame,
-    ) -> Result<(), Fault> {
-        let params = frame.params_value();
-        let address = |name: &str| params[name].as_str().map(str::to_owned);
-        let change = match (address("add"), address("remove")) {
-            (None, None) => ListenerChange::None,
-            (Some(address), None) => {
-                ListenerChange::Add { address, insecure: params["insecure"] == true }
-            }
-            (None, Some(address)) => ListenerChange::Remove { address },
-            (Some(_), Some(_)) => {
-                let why = "`add` and `remove` cannot be combined".to_owned();
-                return Err(Fault::InvalidParams { why });
-            }
-        };
-        cx.outputs.push_back(Output::ChangeListeners { conn, request: id.into(), change });
-        Ok(())
-    }
-
-    /// The driver has changed or listed the addresses.
-    pub(crate) fn on_listeners_changed(
-        &mut self,
-        cx: &mut HubContext,
-        conn: ConnId,
-        request: &str,
-        result: Result<&str, &Fault>,
-    ) {
-        self.answer_request(cx, conn, request, result);
-    }
-
     /// Before `initialize`: this is the connection of a gateway for one client. It gets sequence numbers, whether the client
     /// wants them or not.
     pub(crate) fn mark_as_relay(&mut self, conn: ConnId) {
@@ -128,6 +91,31 @@ impl Clients {
             Some(Launch { cwd: cwd.unwrap_or(launch.cwd), env: env.or(launch.env), ..launch });
         Ok(())
     }
+}
+
+/// Lists the addresses of the daemon, or opens or closes one. [`crate::Input::ListenersChanged`]
+/// has the answer.
+pub(crate) fn on_listen_request(
+    cx: &mut HubContext,
+    conn: ConnId,
+    id: &str,
+    frame: &Frame,
+) -> Result<(), Fault> {
+    let params = frame.params_value();
+    let address = |name: &str| params[name].as_str().map(str::to_owned);
+    let change = match (address("add"), address("remove")) {
+        (None, None) => ListenerChange::None,
+        (Some(address), None) => {
+            ListenerChange::Add { address, insecure: params["insecure"] == true }
+        }
+        (None, Some(address)) => ListenerChange::Remove { address },
+        (Some(_), Some(_)) => {
+            let why = "`add` and `remove` cannot be combined".to_owned();
+            return Err(Fault::InvalidParams { why });
+        }
+    };
+    cx.outputs.push_back(Output::ChangeListeners { conn, request: id.into(), change });
+    Ok(())
 }
 
 fn strings(value: &Value) -> Option<Vec<String>> {

@@ -12,6 +12,7 @@ mod tests;
 pub(crate) use conn::{
     ClientConnection, Clients, IssuedRequest, RequestRoute, error_frame, outcome_frame,
 };
+pub(crate) use connect::on_listen_request;
 pub use handshake::wants_notices;
 pub(crate) use handshake::{PROTOCOL_VERSION, check_setup, with_seq};
 pub(crate) use operator::{is_for_operator, refusal_reason};

@@ -71,12 +71,11 @@ fn find_param(params: &str, wanted: &str) -> Option<String> {
     loop {
         let (name, value) = rest.split_once('=')?;
         let is_wanted = name.trim_matches([' ', ';', '\t']).eq_ignore_ascii_case(wanted);
-        let (value, after) = match value.trim_start().strip_prefix('"') {
-            Some(quoted) => split_quoted(quoted)?,
-            None => {
-                let (value, after) = value.split_once(';').unwrap_or((value, ""));
-                (value.trim().to_owned(), after)
-            }
+        let (value, after) = if let Some(quoted) = value.trim_start().strip_prefix('"') {
+            split_quoted(quoted)?
+        } else {
+            let (value, after) = value.split_once(';').unwrap_or((value, ""));
+            (value.trim().to_owned(), after)
         };
         if is_wanted {
             return Some(value);
