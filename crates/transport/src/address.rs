@@ -195,11 +195,11 @@ mod tests {
 
     #[test]
     fn host_name_is_resolved_for_a_listener_only() {
-        // `localhost.` is not the spelling that is replaced without a lookup.
-        let address = EndpointAddress::resolve("tcp://localhost.:9000/").unwrap();
+        // `LOCALHOST` is not the spelling that is replaced without a lookup.
+        let address = EndpointAddress::resolve("tcp://LOCALHOST:9000/").unwrap();
         assert!(address.require_private().is_ok(), "{address}");
         assert!(address.to_string().ends_with(":9000"), "{address}");
-        assert!(matches!(parse("tcp://localhost.:9000"), Err(AddressError::NoPort { .. })));
+        assert!(matches!(parse("tcp://LOCALHOST:9000"), Err(AddressError::NoPort { .. })));
         for (text, shown) in [
             ("http://localhost:7456", "http://127.0.0.1:7456"),
             ("tcp://0.0.0.0:9000", "tcp://0.0.0.0:9000"),

@@ -141,7 +141,7 @@ fn doctor_reports_problems_with_a_fix() {
     assert_eq!(outcome.code, 1);
     home.write_config("agnets = 1\n");
     let printed = home.run(&["doctor", "--format", "quiet"]).to_snapshot();
-    assert!(printed.contains("unknown field `agnets`"), "{printed}");
+    assert!(printed.contains("unknown key `agnets`"), "{printed}");
 }
 
 #[test]

@@ -36,6 +36,7 @@ const COMMANDS: &[&str] = &[
     "host",
     "host drain",
     "host resume",
+    "listen",
     "token",
     "tenants",
     "tenants token",

@@ -23,6 +23,7 @@ pub enum ConfigValueType {
     /// Text such as `90s` or `never`.
     Duration,
     Number,
+    Bool,
     /// One of these texts.
     Choice(&'static [&'static str]),
     TextList,
@@ -52,7 +53,7 @@ pub enum ConfigChangeTime {
 use ConfigChangeTime::{AfterRestart, Now};
 use ConfigDefault::{Unset, Value};
 use ConfigValueType::{
-    Choice, ChoiceList, Duration, Number, Path, PathList, Text, TextList, TextTable,
+    Bool, Choice, ChoiceList, Duration, Number, Path, PathList, Text, TextList, TextTable,
 };
 
 const fn key(
@@ -91,7 +92,15 @@ pub const CONFIG_KEYS: &[ConfigKey] = &[
         "The same for a turn without output while no tool runs."),
     key("liveness.tool", Duration, Value("\"5m\""), Now, "\"20m\"",
         "The same for a turn without output while a tool runs."),
-    key("liveness.thinking_max", Duration, Value("\"never\""), Now, "\"30m\"",
+    key("liveness.starting_max", Duration, Value("\"60s\""), Now, "\"2m\"",
+        "A start fails when the process of the agent has not started after this time."),
+    key("liveness.initializing_max", Duration, Value("\"60s\""), Now, "\"2m\"",
+        "A start fails when the answer to `initialize` has not come after this time."),
+    key("liveness.opening_max", Duration, Value("\"3m\""), Now, "\"5m\"",
+        "The same for the answer to `session/new`, `session/load` and `session/resume`."),
+    key("liveness.setting_max", Duration, Value("\"60s\""), Now, "\"2m\"",
+        "A change of model, mode or option fails when the agent has not answered after this time."),
+    key("liveness.thinking_max", Duration, Value("\"10m\""), Now, "\"30m\"",
         "A turn without output for this long, while no tool runs, is ended."),
     key("liveness.tool_max", Duration, Value("\"never\""), Now, "\"2h\"",
         "A turn without output for this long, while a tool runs, is ended."),
@@ -111,6 +120,8 @@ pub const CONFIG_KEYS: &[ConfigKey] = &[
         "The certificate chain for `https://` addresses, as PEM, with the server's own certificate first. It needs `key`."),
     key("http.key", Path, Unset("`https://` addresses are refused"), AfterRestart, "\"tls/key.pem\"",
         "The private key of `cert`, as PEM; only the owner may have access to the file."),
+    key("http.insecure", Bool, Value("false"), AfterRestart, "true",
+        "Permits `http://` and `tcp://` addresses that other machines can reach. The connection is not encrypted."),
     key("http.roots", PathList, Value("[]"), AfterRestart, "[\"/home/me/src\"]",
         "Requests may start agents in these directories and below them."),
     key("http.projects", Path, Unset("`projects` in the state directory"), AfterRestart, "\"/srv/projects\"",

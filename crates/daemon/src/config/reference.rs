@@ -58,6 +58,7 @@ impl ConfigValueType {
         let list = |choices: &[&str]| format!("`{}`", choices.join("`, `"));
         match self {
             ConfigValueType::Text => "text".to_owned(),
+            ConfigValueType::Bool => "`true` or `false`".to_owned(),
             ConfigValueType::Path => "path".to_owned(),
             ConfigValueType::Duration => "duration".to_owned(),
             ConfigValueType::Number => "number".to_owned(),

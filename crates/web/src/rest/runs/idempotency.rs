@@ -289,6 +289,7 @@ mod tests {
         assert_eq!(refused.code, ErrorCode::IdempotencyKeyReused);
         first.announce(Err(ApiError::bad_request("no")));
         assert_eq!(second.wait().await.unwrap_err().message, "no");
+        drop(first);
         // An error is not kept: the next request tries again, and a dropped request makes room.
         drop(open.register(&request).unwrap());
         assert!(open.register(&other).is_ok());
