@@ -12,6 +12,7 @@ use crate::{
     session::ChatSession,
     session_registry::{SessionRegistry, SessionSetup, replay_history, set_option},
     store::{ChatSessionStore, StoredSessionPage},
+    tool::ToolFeatures,
 };
 use agent_client_protocol::{
     Agent, Client, ConnectTo, Error, on_receive_notification, on_receive_request,
@@ -48,7 +49,8 @@ pub async fn serve_agent(
         }
     };
     let model = ModelClient::new(&config.settings)?;
-    let sessions = Arc::new(SessionRegistry::new(config, model, store));
+    let features = ToolFeatures::from_settings(&config.settings)?;
+    let sessions = Arc::new(SessionRegistry::new(config, features, model, store));
     let cancel_sessions = Arc::clone(&sessions);
     Agent
         .v1()

@@ -10,7 +10,11 @@ pub(crate) fn child_environment(
 ) -> Vec<(String, String)> {
     variables
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .filter(|(name, _)| name != "OPENAI_API_KEY" && !name.starts_with("JACKFIELD_"))
+        .filter(|(name, _)| {
+            name != "OPENAI_API_KEY"
+                && name != "OPENAI_WEB_SEARCH_HEADER"
+                && !name.starts_with("JACKFIELD_")
+        })
         .collect()
 }
 

@@ -23,6 +23,12 @@ pub struct ChatSettings {
     pub context_window: Option<u64>,
     /// `OPENAI_WEB_FETCH`: whether pages may be fetched from the web.
     pub web_fetch: bool,
+    /// `OPENAI_WEB_SEARCH_URL`: the search service that the model may ask.
+    pub web_search_url: Option<String>,
+    /// `OPENAI_WEB_SEARCH_HEADER`: a header for the search service, as `Name: value`.
+    pub web_search_header: Option<String>,
+    /// `OPENAI_CODE_SEARCH`: whether the model may search the files by several words.
+    pub code_search: bool,
     /// `OPENAI_TOOLS`: whether the model is offered tools. A model that cannot use tools answers
     /// better without them.
     pub tools: bool,
@@ -84,6 +90,9 @@ impl ChatSettings {
             temperature,
             context_window,
             web_fetch: is_on("OPENAI_WEB_FETCH", false),
+            web_search_url: text("OPENAI_WEB_SEARCH_URL"),
+            web_search_header: text("OPENAI_WEB_SEARCH_HEADER"),
+            code_search: is_on("OPENAI_CODE_SEARCH", false),
             tools: is_on("OPENAI_TOOLS", true),
             first_token_max: to_duration(first_token, FIRST_TOKEN_MAX),
             idle_max: to_duration(idle, IDLE_MAX),

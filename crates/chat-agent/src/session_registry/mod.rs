@@ -12,7 +12,7 @@ use crate::{
     options::{AgentMode, OptionError, SessionOptions},
     session::ChatSession,
     store::{ChatSessionStore, StoreError, StoredSession, StoredSessionPage, unix_time_ms},
-    tool::{IoCapabilities, SessionContext},
+    tool::{IoCapabilities, SessionContext, ToolFeatures},
 };
 use agent_client_protocol::{
     Client, Error,
@@ -40,6 +40,7 @@ const MODEL_LIST_WAIT_MAX: Duration = Duration::from_millis(1500);
 /// The state that all request handlers share.
 pub(crate) struct SessionRegistry {
     config: ChatAgentConfig,
+    features: ToolFeatures,
     model: ModelClient,
     store: Arc<Mutex<ChatSessionStore>>,
     open: Mutex<HashMap<SessionId, Arc<ChatSession>>>,
@@ -69,11 +70,13 @@ impl SessionSetup {
 impl SessionRegistry {
     pub(crate) fn new(
         config: ChatAgentConfig,
+        features: ToolFeatures,
         model: ModelClient,
         store: ChatSessionStore,
     ) -> SessionRegistry {
         SessionRegistry {
             config,
+            features,
             model,
             store: Arc::new(Mutex::new(store)),
             open: Mutex::default(),
@@ -175,7 +178,7 @@ impl SessionRegistry {
             client_io,
             guard: self.config.guard.clone(),
             ledger_dir: self.config.ledger_dir.clone(),
-            can_fetch: self.config.settings.web_fetch,
+            features: self.features.clone(),
             profile: self.config.profile,
         };
         let spawn_context = ServerSpawnContext::from_session(&context);

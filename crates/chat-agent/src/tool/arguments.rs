@@ -199,10 +199,10 @@ fn quote_word(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tool::definitions::TOOLS;
+    use crate::tool::definitions::all_tools;
 
     fn args(tool: &str, text: &str) -> Result<ToolArguments, String> {
-        ToolArguments::parse(TOOLS.iter().find(|it| it.name == tool).unwrap(), text)
+        ToolArguments::parse(all_tools().find(|it| it.name == tool).unwrap(), text)
     }
 
     #[test]

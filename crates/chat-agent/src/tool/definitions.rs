@@ -1,6 +1,6 @@
 //! The definitions of the built-in tools, in the words that the model gets.
 
-use super::SessionContext;
+use super::{SessionContext, features::ToolFeature, optional_definitions::OPTIONAL_TOOLS};
 use agent_client_protocol::v1::schema::ToolKind;
 use serde_json::{Value, json};
 
@@ -13,15 +13,15 @@ pub(super) const EDIT: &str = "edit";
 pub(super) const APPLY_PATCH: &str = "apply_patch";
 pub(super) const SHELL: &str = "shell";
 pub(super) const TODO_LIST: &str = "todo";
-pub(super) const WEB_FETCH: &str = "web_fetch";
 
 pub(super) struct ToolDefinition {
     pub(super) name: &'static str,
-    description: &'static str,
+    pub(super) description: &'static str,
     pub(super) kind: ToolKind,
     /// Whether the tool can change anything but the plan.
     pub(super) has_side_effects: bool,
-    pub(super) uses_web: bool,
+    /// What the tool depends on, if it is off by default.
+    pub(super) feature: Option<ToolFeature>,
     pub(super) parameters: &'static [ToolParameter],
     /// Valid arguments, shown to a model that wrote invalid ones.
     pub(super) example: &'static str,
@@ -35,7 +35,7 @@ pub(super) struct ToolParameter {
 }
 
 #[derive(Clone, Copy)]
-enum ParameterType {
+pub(super) enum ParameterType {
     Text,
     Integer,
     Boolean,
@@ -43,6 +43,11 @@ enum ParameterType {
 }
 
 impl ToolDefinition {
+    /// Whether the session has what the tool depends on.
+    pub(super) fn is_enabled(&self, context: &SessionContext) -> bool {
+        self.feature.is_none_or(|it| context.features.has(it))
+    }
+
     pub(super) fn to_spec(&self) -> Value {
         let properties = self.parameters.iter().map(|it| (it.name.to_owned(), it.to_schema()));
         let required = self.parameters.iter().filter(|it| it.is_required).map(|it| it.name);
@@ -90,19 +95,24 @@ impl ToolParameter {
     }
 }
 
+/// All tools, also those that are off.
+pub(super) fn all_tools() -> impl Iterator<Item = &'static ToolDefinition> {
+    TOOLS.iter().chain(OPTIONAL_TOOLS)
+}
+
 /// Finds a tool that the session offers.
 pub(super) fn find_tool(
     name: &str,
     context: &SessionContext,
 ) -> Result<&'static ToolDefinition, String> {
-    let known = || TOOLS.iter().filter(|it| context.can_fetch || !it.uses_web);
+    let known = || all_tools().filter(|it| it.is_enabled(context));
     known().find(|it| it.name == name).ok_or_else(|| {
         let names: Vec<String> = known().map(|it| format!("`{}`", it.name)).collect();
         format!("There is no tool `{name}`. The tools are {}.", names.join(", "))
     })
 }
 
-const fn required_parameter(
+pub(super) const fn required_parameter(
     name: &'static str,
     parameter_type: ParameterType,
     description: &'static str,
@@ -110,7 +120,7 @@ const fn required_parameter(
     ToolParameter { name, description, parameter_type, is_required: true }
 }
 
-const fn optional_parameter(
+pub(super) const fn optional_parameter(
     name: &'static str,
     parameter_type: ParameterType,
     description: &'static str,
@@ -120,14 +130,14 @@ const fn optional_parameter(
 
 const PATH: &str = "A path, relative to the working directory or absolute.";
 
-pub(super) const TOOLS: &[ToolDefinition] = &[
+const TOOLS: &[ToolDefinition] = &[
     ToolDefinition {
         name: READ,
         description: "Reads a text file. The text is given as it is, without line numbers. Long \
                       files come in parts: the end of a part says how to read on.",
         kind: ToolKind::Read,
         has_side_effects: false,
-        uses_web: false,
+        feature: None,
         parameters: &[
             required_parameter("path", ParameterType::Text, PATH),
             optional_parameter("offset", ParameterType::Integer, "The first line to read, from 1."),
@@ -145,7 +155,7 @@ pub(super) const TOOLS: &[ToolDefinition] = &[
                       that git ignores are left out.",
         kind: ToolKind::Read,
         has_side_effects: false,
-        uses_web: false,
+        feature: None,
         parameters: &[optional_parameter(
             "path",
             ParameterType::Text,
@@ -159,7 +169,7 @@ pub(super) const TOOLS: &[ToolDefinition] = &[
                       below `src`. Files that git ignores are left out.",
         kind: ToolKind::Search,
         has_side_effects: false,
-        uses_web: false,
+        feature: None,
         parameters: &[
             required_parameter("pattern", ParameterType::Text, "A glob pattern."),
             optional_parameter(
@@ -176,7 +186,7 @@ pub(super) const TOOLS: &[ToolDefinition] = &[
                       `path:line:text`. Files that git ignores are left out.",
         kind: ToolKind::Search,
         has_side_effects: false,
-        uses_web: false,
+        feature: None,
         parameters: &[
             required_parameter(
                 "pattern",
@@ -207,7 +217,7 @@ pub(super) const TOOLS: &[ToolDefinition] = &[
                       file, use `edit`.",
         kind: ToolKind::Edit,
         has_side_effects: true,
-        uses_web: false,
+        feature: None,
         parameters: &[
             required_parameter("path", ParameterType::Text, PATH),
             required_parameter("content", ParameterType::Text, "The whole text of the file."),
@@ -221,7 +231,7 @@ pub(super) const TOOLS: &[ToolDefinition] = &[
                       set `replace_all`.",
         kind: ToolKind::Edit,
         has_side_effects: true,
-        uses_web: false,
+        feature: None,
         parameters: &[
             required_parameter("path", ParameterType::Text, PATH),
             required_parameter("old_string", ParameterType::Text, "The text to replace."),
@@ -248,7 +258,7 @@ pub(super) const TOOLS: &[ToolDefinition] = &[
                       with three lines around each change. A unified diff is fine too.",
         kind: ToolKind::Edit,
         has_side_effects: true,
-        uses_web: false,
+        feature: None,
         parameters: &[required_parameter("patch", ParameterType::Text, "The whole patch.")],
         example: r#"{"patch": "*** Begin Patch\n*** Update File: a.py\n@@\n-x = 1\n+x = 2\n*** End Patch"}"#,
     },
@@ -260,7 +270,7 @@ pub(super) const TOOLS: &[ToolDefinition] = &[
                       nothing keeps running in the background.",
         kind: ToolKind::Execute,
         has_side_effects: true,
-        uses_web: false,
+        feature: None,
         parameters: &[
             required_parameter("command", ParameterType::Text, "The command line."),
             optional_parameter(
@@ -282,27 +292,13 @@ pub(super) const TOOLS: &[ToolDefinition] = &[
                       one entry in progress at a time. Use it for work of several steps.",
         kind: ToolKind::Think,
         has_side_effects: false,
-        uses_web: false,
+        feature: None,
         parameters: &[required_parameter(
             "todos",
             ParameterType::Todos,
             "All entries, in their order.",
         )],
         example: r#"{"todos": [{"content": "write a test", "status": "in_progress"}]}"#,
-    },
-    ToolDefinition {
-        name: WEB_FETCH,
-        description: "Fetches a page of the public web and returns its text. Pages on this machine \
-                      and in its network are not fetched.",
-        kind: ToolKind::Fetch,
-        has_side_effects: false,
-        uses_web: true,
-        parameters: &[required_parameter(
-            "url",
-            ParameterType::Text,
-            "A whole URL, with http or https.",
-        )],
-        example: r#"{"url": "https://docs.rs/serde"}"#,
     },
 ];
 
@@ -313,7 +309,7 @@ mod tests {
 
     #[test]
     fn every_example_is_valid() {
-        for tool in TOOLS {
+        for tool in all_tools() {
             ToolArguments::parse(tool, tool.example).unwrap();
             let spec = tool.to_spec();
             assert_eq!(spec["function"]["name"], tool.name);

@@ -10,12 +10,15 @@
 
 pub(crate) mod arguments;
 mod changes;
+mod code_search;
 mod definitions;
 mod edit;
+mod features;
 mod files;
 mod glob;
 mod grep;
 mod list;
+mod optional_definitions;
 mod patch;
 mod read;
 mod shell;
@@ -25,7 +28,10 @@ mod todo;
 pub(crate) mod truncate;
 mod walk;
 mod web_fetch;
+mod web_search;
 mod write;
+
+pub(crate) use features::ToolFeatures;
 
 use crate::{AgentProfile, model::ModelToolCall};
 use agent_client_protocol::{
@@ -59,8 +65,7 @@ pub(crate) struct SessionContext {
     pub(crate) guard: GuardCommand,
     /// Where commands and servers of this process are recorded while they run.
     pub(crate) ledger_dir: PathBuf,
-    /// Whether pages may be fetched from the web.
-    pub(crate) can_fetch: bool,
+    pub(crate) features: ToolFeatures,
     pub(crate) profile: AgentProfile,
 }
 
@@ -129,6 +134,8 @@ pub(crate) enum ToolWork {
     Shell(shell::ShellCall),
     Todo(Vec<PlanEntry>),
     Fetch(web_fetch::PageFetch),
+    WebSearch(web_search::WebSearch),
+    CodeSearch(code_search::CodeSearch),
 }
 
 /// Which tools are offered to the model.
@@ -142,10 +149,9 @@ pub(crate) enum ToolAccess {
 /// Returns the tools in the format of Chat Completions.
 pub(crate) fn tool_specs(context: &SessionContext, access: ToolAccess) -> Vec<Value> {
     let is_offered = |tool: &&ToolDefinition| {
-        (access == ToolAccess::Full || !tool.has_side_effects)
-            && (context.can_fetch || !tool.uses_web)
+        (access == ToolAccess::Full || !tool.has_side_effects) && tool.is_enabled(context)
     };
-    definitions::TOOLS.iter().filter(is_offered).map(ToolDefinition::to_spec).collect()
+    definitions::all_tools().filter(is_offered).map(ToolDefinition::to_spec).collect()
 }
 
 /// Determines the effect of a call. The model gets an error as the result of the call.
@@ -165,7 +171,9 @@ pub(crate) async fn prepare_call(
         definitions::APPLY_PATCH => patch::prepare(&args, context).await,
         definitions::SHELL => shell::prepare(&args, context).await,
         definitions::TODO_LIST => todo::prepare(&args),
-        definitions::WEB_FETCH => web_fetch::prepare(&args),
+        optional_definitions::WEB_FETCH => web_fetch::prepare(&args),
+        optional_definitions::WEB_SEARCH => web_search::prepare(&args, context),
+        optional_definitions::CODE_SEARCH => code_search::prepare(&args, context).await,
         name => unreachable!("no code prepares calls of the tool `{name}`"),
     }
 }
@@ -185,6 +193,8 @@ pub(crate) async fn run_work(
         ToolWork::Shell(work) => work.run(context, on_progress).await,
         ToolWork::Todo(entries) => todo::run(entries),
         ToolWork::Fetch(work) => work.run().await,
+        ToolWork::WebSearch(work) => work.run().await,
+        ToolWork::CodeSearch(work) => work.run().await,
     }
 }
 
@@ -215,7 +225,8 @@ pub(crate) fn to_fenced_block(text: &str) -> ToolCallContent {
 #[cfg(test)]
 mod tests {
     use super::{
-        definitions::TOOLS,
+        definitions::all_tools,
+        features::ToolFeature,
         test_session::{TestSession, with_test_session},
         *,
     };
@@ -228,10 +239,11 @@ mod tests {
     #[tokio::test]
     async fn offered_tools_depend_on_the_access_and_the_settings() {
         with_test_session(IoCapabilities::default(), async |mut session| {
-            let read_only = ["read", "list", "glob", "grep", "todo", "web_fetch"];
+            let read_only =
+                ["read", "list", "glob", "grep", "todo", "web_fetch", "web_search", "code_search"];
             assert_eq!(names(&session, ToolAccess::ReadOnly), read_only);
-            assert_eq!(names(&session, ToolAccess::Full).len(), TOOLS.len());
-            session.context.can_fetch = false;
+            assert_eq!(names(&session, ToolAccess::Full).len(), all_tools().count());
+            session.context.features = ToolFeatures::default();
             assert_eq!(names(&session, ToolAccess::ReadOnly), &read_only[..5]);
             let error = session.prepare("web_fetch", serde_json::json!({})).await.unwrap_err();
             assert!(
@@ -249,13 +261,14 @@ mod tests {
             for name in ["src/main.rs", "a.py"] {
                 std::fs::write(session.at(name), "x = 1\n").unwrap();
             }
-            for tool in TOOLS {
+            for tool in all_tools() {
                 let args = serde_json::from_str(tool.example).unwrap();
                 let prepared = session.prepare(tool.name, args).await.unwrap();
                 assert_eq!(prepared.kind, tool.kind);
                 assert_eq!(
                     prepared.permission == RequiredPermission::None,
-                    !tool.has_side_effects && !tool.uses_web,
+                    !tool.has_side_effects
+                        && matches!(tool.feature, None | Some(ToolFeature::CodeSearch)),
                     "{}",
                     tool.name
                 );

@@ -1,7 +1,10 @@
 //! For tests: a session in a temporary directory, with a fake client on the other end of the
 //! connection that serves real files and runs real commands.
 
-use super::{IoCapabilities, PreparedCall, SessionContext, ToolOutcome, ToolWork};
+use super::{
+    IoCapabilities, PreparedCall, SessionContext, ToolFeatures, ToolOutcome, ToolWork,
+    web_search::SearchService,
+};
 use crate::{AgentProfile, model::ModelToolCall};
 use agent_client_protocol::{
     Agent, Channel, Client, Error, on_receive_request,
@@ -56,6 +59,11 @@ pub(in crate::tool) async fn with_test_session(
         std::future::pending::<Result<(), Error>>().await
     }));
     let serving = tokio::spawn(fake.clone().serve(client_end));
+    let features = ToolFeatures {
+        web_fetch: true,
+        web_search: Some(SearchService::parse("http://127.0.0.1:9/", None).unwrap()),
+        code_search: true,
+    };
     let context = SessionContext {
         session_id: "s".into(),
         dirs: vec![work],
@@ -63,7 +71,7 @@ pub(in crate::tool) async fn with_test_session(
         client_io,
         guard: GuardCommand { program: guard_program(), args: Vec::new() },
         ledger_dir: dir.path().join("ledger"),
-        can_fetch: true,
+        features,
         profile: AgentProfile::CodingAgent,
     };
     test(TestSession { dir, context, client: fake, updates: Arc::default() }).await;

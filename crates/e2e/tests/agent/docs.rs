@@ -153,7 +153,12 @@ fn the_table_of_variables_has_those_that_are_read_and_no_others() {
 
 #[test]
 fn the_page_names_the_modes_tools_and_commands_that_there_are() {
-    let mut desk = Desk::new(FakeModel::start(), &[("OPENAI_WEB_FETCH", "1")]);
+    let variables = [
+        ("OPENAI_WEB_FETCH", "1"),
+        ("OPENAI_WEB_SEARCH_URL", "http://127.0.0.1:9/"),
+        ("OPENAI_CODE_SEARCH", "1"),
+    ];
+    let mut desk = Desk::new(FakeModel::start(), &variables);
     let place = json!({ "cwd": desk.home.path(), "mcpServers": [] });
     let new = desk.client.result("session/new", &place);
     let modes = new["modes"]["availableModes"].as_array().unwrap();
