@@ -29,6 +29,8 @@ pub struct ChatSettings {
     pub web_search_header: Option<String>,
     /// `OPENAI_CODE_SEARCH`: whether the model may search the files by several words.
     pub code_search: bool,
+    /// `OPENAI_LANGUAGE_SERVERS`: `rs=rust-analyzer; py,pyi=pyright-langserver --stdio`.
+    pub language_servers: Vec<LanguageServer>,
     /// `OPENAI_TOOLS`: whether the model is offered tools. A model that cannot use tools answers
     /// better without them.
     pub tools: bool,
@@ -39,6 +41,15 @@ pub struct ChatSettings {
     pub idle_max: Duration,
     /// `OPENAI_MCP_START_SECS`: how long one MCP server may take to start.
     pub mcp_start_max: Duration,
+}
+
+/// A language server, and the files that it is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LanguageServer {
+    /// Without the dot.
+    pub extensions: Vec<String>,
+    /// The program and its arguments.
+    pub command: Vec<String>,
 }
 
 const DEFAULT_BASE_URL: &str = "https://api.openai.com/v1";
@@ -79,6 +90,8 @@ impl ChatSettings {
         let is_on = |name: &str, default| {
             text(name).map_or(default, |it| !matches!(it.as_str(), "0" | "false" | "no" | "off"))
         };
+        let language_servers = text("OPENAI_LANGUAGE_SERVERS").unwrap_or_default();
+        let language_servers = parse_language_servers(&language_servers, &mut warnings);
         let base_url = text("OPENAI_BASE_URL").unwrap_or_else(|| DEFAULT_BASE_URL.to_owned());
         let settings = ChatSettings {
             base_url: base_url.trim_end_matches('/').to_owned(),
@@ -93,6 +106,7 @@ impl ChatSettings {
             web_search_url: text("OPENAI_WEB_SEARCH_URL"),
             web_search_header: text("OPENAI_WEB_SEARCH_HEADER"),
             code_search: is_on("OPENAI_CODE_SEARCH", false),
+            language_servers,
             tools: is_on("OPENAI_TOOLS", true),
             first_token_max: to_duration(first_token, FIRST_TOKEN_MAX),
             idle_max: to_duration(idle, IDLE_MAX),
@@ -100,6 +114,26 @@ impl ChatSettings {
         };
         (settings, warnings)
     }
+}
+
+/// Entries are separated by semicolons, extensions by commas, the words of a command by spaces.
+fn parse_language_servers(text: &str, warnings: &mut Vec<String>) -> Vec<LanguageServer> {
+    let mut servers = Vec::new();
+    for entry in text.split(';').map(str::trim).filter(|it| !it.is_empty()) {
+        let (extensions, command) = entry.split_once('=').unwrap_or((entry, ""));
+        let extensions = extensions.split(',').map(|it| it.trim().trim_start_matches('.'));
+        let extensions: Vec<String> =
+            extensions.filter(|it| !it.is_empty()).map(str::to_owned).collect();
+        let command: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
+        if extensions.is_empty() || command.is_empty() {
+            warnings.push(format!(
+                "OPENAI_LANGUAGE_SERVERS has an entry that is not `EXTENSION=COMMAND`: ignoring `{entry}`"
+            ));
+        } else {
+            servers.push(LanguageServer { extensions, command });
+        }
+    }
+    servers
 }
 
 /// Leaves out the API key.
@@ -143,6 +177,22 @@ mod tests {
         assert_eq!(warnings, ["OPENAI_MAX_TOKENS is not a valid number: ignoring `many`"]);
         let (settings, _) = read_settings(&[("OPENAI_IDLE_SECS", "1e300")]);
         assert_eq!(settings.idle_max, IDLE_MAX);
+    }
+
+    #[test]
+    fn language_servers_are_parsed_and_invalid_entries_are_reported() {
+        let value = "rs=rust-analyzer; .py, pyi = pyright-langserver --stdio;;oops";
+        let (settings, warnings) = read_settings(&[("OPENAI_LANGUAGE_SERVERS", value)]);
+        let server = |extensions: &[&str], command: &[&str]| LanguageServer {
+            extensions: extensions.iter().map(|it| (*it).to_owned()).collect(),
+            command: command.iter().map(|it| (*it).to_owned()).collect(),
+        };
+        let expected = [
+            server(&["rs"], &["rust-analyzer"]),
+            server(&["py", "pyi"], &["pyright-langserver", "--stdio"]),
+        ];
+        assert_eq!(settings.language_servers, expected);
+        assert!(warnings[0].ends_with("ignoring `oops`"), "{warnings:?}");
     }
 
     #[test]

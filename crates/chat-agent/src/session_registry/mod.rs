@@ -12,7 +12,7 @@ use crate::{
     options::{AgentMode, OptionError, SessionOptions},
     session::ChatSession,
     store::{ChatSessionStore, StoreError, StoredSession, StoredSessionPage, unix_time_ms},
-    tool::{IoCapabilities, SessionContext, ToolFeatures},
+    tool::{IoCapabilities, LanguageServers, SessionContext, ToolFeatures},
 };
 use agent_client_protocol::{
     Client, Error,
@@ -179,6 +179,9 @@ impl SessionRegistry {
             guard: self.config.guard.clone(),
             ledger_dir: self.config.ledger_dir.clone(),
             features: self.features.clone(),
+            language_servers: Arc::new(LanguageServers::new(
+                self.config.settings.language_servers.clone(),
+            )),
             profile: self.config.profile,
         };
         let spawn_context = ServerSpawnContext::from_session(&context);

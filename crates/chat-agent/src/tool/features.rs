@@ -9,6 +9,7 @@ pub(super) enum ToolFeature {
     WebFetch,
     WebSearch,
     CodeSearch,
+    LanguageServer,
 }
 
 /// The optional tools of a session.
@@ -17,6 +18,7 @@ pub(crate) struct ToolFeatures {
     pub(crate) web_fetch: bool,
     pub(crate) web_search: Option<SearchService>,
     pub(crate) code_search: bool,
+    pub(crate) language_server: bool,
 }
 
 impl ToolFeatures {
@@ -27,6 +29,7 @@ impl ToolFeatures {
             web_fetch: settings.web_fetch,
             web_search: url.map(|it| SearchService::parse(it, header)).transpose()?,
             code_search: settings.code_search,
+            language_server: !settings.language_servers.is_empty(),
         })
     }
 
@@ -35,6 +38,7 @@ impl ToolFeatures {
             ToolFeature::WebFetch => self.web_fetch,
             ToolFeature::WebSearch => self.web_search.is_some(),
             ToolFeature::CodeSearch => self.code_search,
+            ToolFeature::LanguageServer => self.language_server,
         }
     }
 }

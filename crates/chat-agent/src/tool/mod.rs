@@ -18,6 +18,7 @@ mod files;
 mod glob;
 mod grep;
 mod list;
+mod lsp;
 mod optional_definitions;
 mod patch;
 mod read;
@@ -32,6 +33,7 @@ mod web_search;
 mod write;
 
 pub(crate) use features::ToolFeatures;
+pub(crate) use lsp::LanguageServers;
 
 use crate::{AgentProfile, model::ModelToolCall};
 use agent_client_protocol::{
@@ -48,7 +50,7 @@ use arguments::ToolArguments;
 use definitions::ToolDefinition;
 use jackfield_agents::GuardCommand;
 use serde_json::Value;
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 /// Receives updates while a call runs.
 pub(crate) type ProgressSink<'a> = &'a (dyn Fn(ToolCallUpdateFields) + Send + Sync);
@@ -66,6 +68,7 @@ pub(crate) struct SessionContext {
     /// Where commands and servers of this process are recorded while they run.
     pub(crate) ledger_dir: PathBuf,
     pub(crate) features: ToolFeatures,
+    pub(crate) language_servers: Arc<LanguageServers>,
     pub(crate) profile: AgentProfile,
 }
 
@@ -136,6 +139,7 @@ pub(crate) enum ToolWork {
     Fetch(web_fetch::PageFetch),
     WebSearch(web_search::WebSearch),
     CodeSearch(code_search::CodeSearch),
+    Lsp(lsp::LspQuery),
 }
 
 /// Which tools are offered to the model.
@@ -174,6 +178,7 @@ pub(crate) async fn prepare_call(
         optional_definitions::WEB_FETCH => web_fetch::prepare(&args),
         optional_definitions::WEB_SEARCH => web_search::prepare(&args, context),
         optional_definitions::CODE_SEARCH => code_search::prepare(&args, context).await,
+        optional_definitions::LSP => lsp::prepare(&args, context).await,
         name => unreachable!("no code prepares calls of the tool `{name}`"),
     }
 }
@@ -195,6 +200,7 @@ pub(crate) async fn run_work(
         ToolWork::Fetch(work) => work.run().await,
         ToolWork::WebSearch(work) => work.run().await,
         ToolWork::CodeSearch(work) => work.run().await,
+        ToolWork::Lsp(work) => work.run(context).await,
     }
 }
 
@@ -239,8 +245,17 @@ mod tests {
     #[tokio::test]
     async fn offered_tools_depend_on_the_access_and_the_settings() {
         with_test_session(IoCapabilities::default(), async |mut session| {
-            let read_only =
-                ["read", "list", "glob", "grep", "todo", "web_fetch", "web_search", "code_search"];
+            let read_only = [
+                "read",
+                "list",
+                "glob",
+                "grep",
+                "todo",
+                "web_fetch",
+                "web_search",
+                "code_search",
+                "lsp",
+            ];
             assert_eq!(names(&session, ToolAccess::ReadOnly), read_only);
             assert_eq!(names(&session, ToolAccess::Full).len(), all_tools().count());
             session.context.features = ToolFeatures::default();
@@ -268,7 +283,10 @@ mod tests {
                 assert_eq!(
                     prepared.permission == RequiredPermission::None,
                     !tool.has_side_effects
-                        && matches!(tool.feature, None | Some(ToolFeature::CodeSearch)),
+                        && !matches!(
+                            tool.feature,
+                            Some(ToolFeature::WebFetch | ToolFeature::WebSearch)
+                        ),
                     "{}",
                     tool.name
                 );

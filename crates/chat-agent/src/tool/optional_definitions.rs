@@ -9,6 +9,7 @@ use agent_client_protocol::v1::schema::ToolKind;
 pub(super) const WEB_FETCH: &str = "web_fetch";
 pub(super) const WEB_SEARCH: &str = "web_search";
 pub(super) const CODE_SEARCH: &str = "code_search";
+pub(super) const LSP: &str = "lsp";
 
 pub(super) const OPTIONAL_TOOLS: &[ToolDefinition] = &[
     ToolDefinition {
@@ -47,5 +48,21 @@ pub(super) const OPTIONAL_TOOLS: &[ToolDefinition] = &[
             optional_parameter("glob", ParameterType::Text, "Only files that match, as in `*.rs`."),
         ],
         example: r#"{"query": "retry backoff", "glob": "*.py"}"#,
+    },
+    ToolDefinition {
+        name: LSP,
+        description: "Asks a language server about code. `action` is `definition`, `references` or \
+                      `hover` for a place, or `symbols` or `diagnostics` for a file. A place is a \
+                      line, and in it the first occurrence of `symbol`.",
+        kind: ToolKind::Search,
+        has_side_effects: false,
+        feature: Some(ToolFeature::LanguageServer),
+        parameters: &[
+            required_parameter("action", ParameterType::Text, "What to ask."),
+            required_parameter("path", ParameterType::Text, "The file."),
+            optional_parameter("line", ParameterType::Integer, "The line of the place, from 1."),
+            optional_parameter("symbol", ParameterType::Text, "The name at the place."),
+        ],
+        example: r#"{"action": "definition", "path": "src/main.rs", "line": 1, "symbol": "x"}"#,
     },
 ];

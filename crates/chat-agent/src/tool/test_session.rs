@@ -63,6 +63,7 @@ pub(in crate::tool) async fn with_test_session(
         web_fetch: true,
         web_search: Some(SearchService::parse("http://127.0.0.1:9/", None).unwrap()),
         code_search: true,
+        language_server: true,
     };
     let context = SessionContext {
         session_id: "s".into(),
@@ -72,6 +73,7 @@ pub(in crate::tool) async fn with_test_session(
         guard: GuardCommand { program: guard_program(), args: Vec::new() },
         ledger_dir: dir.path().join("ledger"),
         features,
+        language_servers: Arc::default(),
         profile: AgentProfile::CodingAgent,
     };
     test(TestSession { dir, context, client: fake, updates: Arc::default() }).await;

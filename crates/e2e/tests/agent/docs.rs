@@ -157,6 +157,7 @@ fn the_page_names_the_modes_tools_and_commands_that_there_are() {
         ("OPENAI_WEB_FETCH", "1"),
         ("OPENAI_WEB_SEARCH_URL", "http://127.0.0.1:9/"),
         ("OPENAI_CODE_SEARCH", "1"),
+        ("OPENAI_LANGUAGE_SERVERS", "rs=rust-analyzer"),
     ];
     let mut desk = Desk::new(FakeModel::start(), &variables);
     let place = json!({ "cwd": desk.home.path(), "mcpServers": [] });
