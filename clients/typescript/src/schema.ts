@@ -74,6 +74,8 @@ export interface paths {
          *     exits), `error` if the run fails, and always `end`. Each event has a number; a disconnected client resumes at
          *     `/api/runs/{runId}/events`. The run continues without its client, unless it was started with `cancelOnDisconnect`.
          *     A repeated request with the same `Idempotency-Key` and body starts no run: its events are those of the first run.
+         *     If the run opened a session, its agent ends with the run, unless `keep` is set or another client uses the session;
+         *     the session stays, and a prompt restores it.
          */
         post: operations["chat"];
         delete?: never;
@@ -94,8 +96,10 @@ export interface paths {
         put?: never;
         /**
          * Start a run in the background
-         * @description The response is sent when the prompt is in the log of the session. A repeated request with the same
-         *     `Idempotency-Key` and body gets the response to the first request.
+         * @description If the run has to open a session, the response is sent before the agent starts: `/api/runs/{runId}/events` has what
+         *     follows, and `/api/runs/{runId}/cancel` cancels it. Otherwise, and with an `Idempotency-Key`, the response is sent
+         *     when the prompt is in the log of the session. A repeated request with the same `Idempotency-Key` and body gets the
+         *     response to the first request.
          */
         post: operations["make_run"];
         delete?: never;
@@ -285,6 +289,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/upload": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Store files for later runs
+         * @description The body is a form (`multipart/form-data`) with up to 16 files, or one file as it is. `path` of the response is for
+         *     `imagePaths` of a run; if the file is in the project of the run, also for `attachments`.
+         */
+        post: operations["upload_files"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/healthz": {
         parameters: {
             query?: never;
@@ -345,6 +370,9 @@ export interface components {
          * @example {
          *       "id": "codex",
          *       "name": "Codex CLI",
+         *       "aliases": [
+         *         "codex-cli"
+         *       ],
          *       "bin": "codex",
          *       "available": true,
          *       "path": "/usr/local/bin/codex",
@@ -372,6 +400,18 @@ export interface components {
          *           "label": "high"
          *         }
          *       ],
+         *       "modes": [
+         *         {
+         *           "id": "auto",
+         *           "label": "Auto"
+         *         }
+         *       ],
+         *       "capabilities": {
+         *         "streaming": true,
+         *         "cancel": true,
+         *         "resume": true,
+         *         "permissionMode": "strict"
+         *       },
          *       "authState": "ok",
          *       "installHint": "npm install -g @openai/codex",
          *       "docsUrl": "https://developers.openai.com/codex",
@@ -379,12 +419,15 @@ export interface components {
          *     }
          */
         Agent: {
+            /** @description Other values for `agentId`. */
+            aliases?: string[];
             /** @description `ok`, `missing` or `unknown`. */
             authState: string;
             /** @description Installed on this machine or on a host of the fleet, without a known problem. */
             available: boolean;
             /** @description The name of its program. */
             bin: string;
+            capabilities: components["schemas"]["Capabilities"];
             /** @description Known problems with their fixes: `{reason, severity, message, fix}`. */
             diagnostics: Record<string, unknown>[];
             docsUrl?: string | null;
@@ -397,6 +440,8 @@ export interface components {
             models: components["schemas"]["Choice"][];
             /** @description The source of the models: `acp`, `command`, `help`, `settings`, or `fallback` for the built-in list. */
             modelsSource: string;
+            /** @description Its permission modes, as far as they are known; empty if it has none. */
+            modes: components["schemas"]["Choice"][];
             name: string;
             /** @description The path of its program. */
             path?: string | null;
@@ -615,6 +660,20 @@ export interface components {
             name: string;
             optionId: string;
         };
+        /** @description What an agent can do. A member is absent while it is unknown; the first session of the agent tells. */
+        Capabilities: {
+            /** @description It accepts `additionalDirectories`. */
+            additionalDirectories?: boolean | null;
+            /** @description A running turn can be canceled. */
+            cancel: boolean;
+            /** @description It accepts images in prompts; others get the paths. */
+            images?: boolean | null;
+            permissionMode?: components["schemas"]["PermissionMode"] | null;
+            /** @description A session can be continued after its agent has ended. */
+            resume: boolean;
+            /** @description Its output is sent while it works. An agent that prints plain text may print all of it at the end. */
+            streaming: boolean;
+        };
         /** @description One value of a setting. */
         Choice: {
             id: string;
@@ -750,6 +809,11 @@ export interface components {
             kind?: string | null;
             name: string;
         };
+        /**
+         * @description When an agent requests permission.
+         * @enum {string}
+         */
+        PermissionMode: "strict" | "permissive" | "none";
         /** @description One option of a permission request, as ACP defines it. */
         PermissionOption: {
             /** @description `allow_once`, `allow_always`, `reject_once` or `reject_always`. */
@@ -767,6 +831,8 @@ export interface components {
         };
         /**
          * @description A prompt for an existing session.
+         *
+         *     Other members are stored with the run as `metadata`.
          * @example {
          *       "message": "Go on",
          *       "approve": "reads"
@@ -813,6 +879,8 @@ export interface components {
         Role: "user" | "agent";
         /**
          * @description A new run: of an agent in a directory, or in an existing session.
+         *
+         *     Other members are stored with the run as `metadata`.
          * @example {
          *       "agentId": "codex",
          *       "message": "What does this project do?",
@@ -820,6 +888,8 @@ export interface components {
          *     }
          */
         RunBody: {
+            /** @description Further directories that the agent may use: below the working directory or one of the `roots`. */
+            additionalDirectories?: string[] | null;
             /** @description One of `/api/agents`; required to open a session. */
             agentId?: string | null;
             approve?: components["schemas"]["Approve"] | null;
@@ -831,6 +901,11 @@ export interface components {
             cwd?: string | null;
             /** @description Images: files in the uploads directory or below the working directory. */
             imagePaths?: string[] | null;
+            /**
+             * @description Keep the agent of a session that was opened for this run when the run ends. Otherwise the agent ends, and the
+             *     next prompt restores the session. [default: false for `/api/chat`, true for `/api/runs`]
+             */
+            keep?: boolean | null;
             /** @description The message to the agent. */
             message: string;
             /** @description One of the agent's modes. */
@@ -918,10 +993,13 @@ export interface components {
         RunMade: {
             runId: string;
             sessionId: string;
+            /** @description What the client probably did not mean, for example a misspelled member. */
+            warnings?: string[];
         };
         /**
          * @description A run.
          * @example {
+         *       "id": "r-7f3abcdefghi-k2m4qa",
          *       "runId": "r-7f3abcdefghi-k2m4qa",
          *       "sessionId": "s-7f3abcdefghi",
          *       "status": "succeeded",
@@ -935,6 +1013,8 @@ export interface components {
          *       "mode": null,
          *       "turn": 1,
          *       "stopReason": "end_turn",
+         *       "exitCode": 0,
+         *       "signal": null,
          *       "createdAt": "2026-11-15T08:30:00.123Z",
          *       "startedAt": "2026-11-15T08:30:00.123Z",
          *       "endedAt": "2026-11-15T08:31:10.456Z"
@@ -944,8 +1024,16 @@ export interface components {
             createdAt?: string | null;
             endedAt?: string | null;
             error?: components["schemas"]["ApiError"] | null;
+            /**
+             * Format: int64
+             * @description Like the exit code of a process: 0 means success; null while it runs.
+             */
+            exitCode?: number | null;
+            /** @description The same as `runId`. */
+            id: string;
             runId: string;
             sessionId: string;
+            signal?: string | null;
             startedAt?: string | null;
             status: components["schemas"]["Status"];
             stopReason?: string | null;
@@ -1074,6 +1162,8 @@ export interface components {
             bin: string;
             /** @default  */
             cwd: string;
+            /** @description Members of the request that have no meaning for the daemon, such as ids of the app. */
+            metadata?: Record<string, unknown> | null;
             /** @default null */
             mode: string | null;
             /** @default null */
@@ -1087,6 +1177,11 @@ export interface components {
              * @default
              */
             streamFormat: string;
+            /**
+             * @description What the client probably did not mean.
+             * @default []
+             */
+            warnings: string[];
         };
         /**
          * @description The status of a run.
@@ -1126,6 +1221,31 @@ export interface components {
             thought_tokens?: number | null;
             /** Format: int64 */
             total_tokens?: number | null;
+        };
+        /** @description A form with files. The names of the file fields do not matter. */
+        UploadForm: {
+            files: string[];
+            /** @description Like the query parameter. */
+            projectId?: string | null;
+        };
+        /**
+         * @description A stored file.
+         * @example {
+         *       "name": "a.png",
+         *       "path": "uploads/k2m4qabc-a.png",
+         *       "size": 5120
+         *     }
+         */
+        UploadedFile: {
+            /** @description The name that the client sent. */
+            name: string;
+            /** @description For `imagePaths` of a run, and with a project also for `attachments`. */
+            path: string;
+            size: number;
+        };
+        /** @description The stored files, in the order of the request. */
+        UploadedFiles: {
+            files: components["schemas"]["UploadedFile"][];
         };
     };
     responses: never;
@@ -1433,6 +1553,8 @@ export interface operations {
                 /** @description All runs of this session, of any age. */
                 sessionId?: string;
                 projectId?: string;
+                /** @description Runs whose request had this `conversationId`. */
+                conversationId?: string;
                 status?: "active" | "queued" | "running" | "succeeded" | "failed" | "canceled";
             };
             header?: never;
@@ -2329,6 +2451,62 @@ export interface operations {
             };
             /** @description the hub does not reply */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    upload_files: {
+        parameters: {
+            query?: {
+                /** @description Store the files in this project, so that its runs can use them as `attachments`. */
+                projectId?: string;
+                /** @description The name of the file, if the body is the file itself. */
+                name?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "multipart/form-data": components["schemas"]["UploadForm"];
+            };
+        };
+        responses: {
+            /** @description the stored files */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UploadedFiles"];
+                };
+            };
+            /** @description the form, the project or the query is invalid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the token is missing or wrong */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the body is larger than 16 MiB */
+            413: {
                 headers: {
                     [name: string]: unknown;
                 };

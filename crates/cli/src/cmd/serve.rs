@@ -156,6 +156,7 @@ fn build_routes(options: &DaemonOptions) -> ExtraRoutes {
         uploads: directory(&settings.http.uploads, "uploads"),
         roots: settings.http.roots.clone(),
     };
+    let profile = settings.http.profile;
     ExtraRoutes::new(move |context| {
         let (paths, metrics) = (paths.clone(), context.metrics);
         rest::routes(&rest::RestConfig {
@@ -166,6 +167,7 @@ fn build_routes(options: &DaemonOptions) -> ExtraRoutes {
                 Arc::new(move || hosts.borrow().iter().flat_map(|it| it.agents.clone()).collect())
             }),
             dirs: context.tenant.map_or_else(|| dirs.clone(), |it| tenant_dirs(&it, &dirs)),
+            profile,
             metrics: metrics.map(|metrics| -> MetricsRenderer {
                 Arc::new(move || {
                     let metrics = metrics.clone();

@@ -2,7 +2,10 @@
 //! which its clients may start agents.
 
 use jackfield_transport::TlsCertificate;
-use jackfield_web::http::{HttpHost, WebOrigin};
+use jackfield_web::{
+    http::{HttpHost, WebOrigin},
+    rest::ClientProfile,
+};
 use serde::{Deserialize, Deserializer, de::Error};
 use std::{
     fmt::Display,
@@ -31,6 +34,8 @@ pub struct HttpSettings {
     pub projects: Option<PathBuf>,
     /// The directory of uploaded images [default: `uploads` in the state directory].
     pub uploads: Option<PathBuf>,
+    /// The clients that requests are expected from.
+    pub profile: ClientProfile,
 }
 
 impl HttpSettings {
@@ -103,6 +108,7 @@ mod tests {
             ("origins = [\"*\"]", "invalid origin `*`"),
             ("origins = [\"https://a.example/\"]", "invalid origin"),
             ("hots = []", "unknown key `hots`"),
+            ("profile = \"other\"", "`open-design`"),
         ];
         for (line, expected) in mistakes {
             let reason = parse(&format!("[http]\n{line}\n")).unwrap_err();

@@ -4,10 +4,12 @@ mod cut_off;
 mod described;
 mod idempotency;
 pub(crate) mod metrics;
+mod open_design;
 mod opening;
 mod refused;
 mod runs;
 mod sessions;
+mod uploads;
 
 use jackfield_e2e::{Client, Daemon, Home, Web, http::Event, wait_for};
 use serde_json::{Value, json};

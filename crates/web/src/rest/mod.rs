@@ -1,6 +1,6 @@
 //! The REST API with server-sent events. It is an ordinary ACP client of the daemon.
 //!
-//! Read in this order: [`RestConfig`] is its configuration, `hub_client` connects to the hub, `error` has
+//! Read in this order: [`RestConfig`] is its configuration, `profile` the defaults for certain clients, `hub_client` connects to the hub, `error` has
 //! the error responses, `extract` reads requests, `streaming` and `log_reader` write streaming responses.
 //! Then by route: `agents`, `sessions`, `asks`, `runs` (`check` validates their requests, `prompt` builds
 //! their prompts), `upload`, `operations`; `openapi` describes all routes.
@@ -14,6 +14,7 @@ mod hub_client;
 mod log_reader;
 mod openapi;
 mod operations;
+mod profile;
 mod prompt;
 #[cfg(test)]
 mod response_tests;
@@ -25,6 +26,7 @@ mod upload;
 pub use agents::HostedAgents;
 pub use check::WorkDirs;
 pub use openapi::document;
+pub use profile::ClientProfile;
 
 use agents::{AgentDirectory, LearnedAbilities};
 use axum::Router;
@@ -56,6 +58,8 @@ pub struct RestConfig {
     pub hosted_agents: Option<HostedAgents>,
     /// The directories in which agents may work.
     pub dirs: WorkDirs,
+    /// The clients that requests are expected from.
+    pub profile: ClientProfile,
     /// `None` for tenants: metrics cover all tenants.
     pub metrics: Option<MetricsRenderer>,
 }
@@ -72,6 +76,7 @@ pub(crate) struct RestState {
     agents: AgentDirectory,
     runs: RunRegistry,
     dirs: WorkDirs,
+    profile: ClientProfile,
     /// What the sessions of each agent have shown.
     learned: Mutex<BTreeMap<String, LearnedAbilities>>,
     metrics: Option<MetricsRenderer>,
@@ -94,6 +99,7 @@ pub fn routes(config: &RestConfig) -> Router {
         ),
         runs: RunRegistry::default(),
         dirs: config.dirs.clone(),
+        profile: config.profile,
         learned: Mutex::default(),
         metrics: config.metrics.clone(),
     });

@@ -77,6 +77,7 @@ fn rest_config(dir: &Path, hub: EndpointAddress) -> RestConfig {
         commands: [].into(),
         hosted_agents: None,
         dirs: WorkDirs { projects: dir.join("p"), uploads: dir.join("u"), roots: vec![] },
+        profile: crate::rest::ClientProfile::default(),
         metrics: None,
     }
 }

@@ -123,7 +123,7 @@ mod tests {
     fn catalog_and_sessions_give_modes_and_capabilities() {
         let catalog = Catalog::builtin();
         let claude = catalog.get("claude").unwrap();
-        let variant = claude.launch.first();
+        let variant = claude.launch.iter().find(|it| !it.modes.is_empty());
         let mut modes = listed_modes(variant);
         let mut capabilities = AgentCapabilities::from_variant(variant);
         assert!(modes.iter().any(|it| it.id == "plan"), "{modes:?}");

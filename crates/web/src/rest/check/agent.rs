@@ -68,6 +68,21 @@ impl KnownAgent {
         Ok(choices)
     }
 
+    /// Removes settings that are not valid from the request, and returns why.
+    pub(super) fn drop_invalid_choices(&self, body: &mut RunBody) -> Vec<String> {
+        let chosen = |it: &Option<String>| it.clone().filter(|it| it != DEFAULT_OPTION);
+        let mut dropped = Vec::new();
+        if let Some(Err(error)) = chosen(&body.model).map(|it| self.check_model(&it)) {
+            body.model = None;
+            dropped.push(format!("`model` has no effect: {}", error.message));
+        }
+        if let Some(Err(error)) = chosen(&body.reasoning).map(|it| self.check_reasoning(&it)) {
+            body.reasoning = None;
+            dropped.push(format!("`reasoning` has no effect: {}", error.message));
+        }
+        dropped
+    }
+
     /// Accepts a listed model, and any other that has the form of a model id.
     fn check_model(&self, id: &str) -> Result<(), ApiError> {
         let is_listed = self.agent.models.iter().any(|it| it.id == id);

@@ -57,6 +57,10 @@ pub(crate) struct RunBody {
     #[serde(flatten, skip_serializing)]
     #[schema(ignore)]
     pub(crate) metadata: Map<String, Value>,
+    /// Why values of the request have no effect.
+    #[serde(skip)]
+    #[schema(ignore)]
+    pub(crate) dropped: Vec<String>,
 }
 
 impl RunBody {
@@ -85,6 +89,7 @@ impl RunBody {
                 format!("unknown members exceed {METADATA_BYTES_MAX} bytes and are not stored");
             warnings.extend(has_value.then_some(why));
         }
+        warnings.extend(self.dropped.iter().cloned());
         warnings
     }
 }

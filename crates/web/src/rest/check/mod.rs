@@ -16,7 +16,10 @@ use crate::rest::{
     runs::{RunPlan, RunSettings, RunTarget, SettingChoices},
     sessions,
 };
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 /// The project of a run that names neither a project nor a directory.
 const DEFAULT_PROJECT: &str = "default";
@@ -32,14 +35,17 @@ pub(crate) async fn plan_run(state: &Arc<RestState>, body: RunBody) -> Result<Ru
     }
 }
 
-async fn plan_new_session(state: &Arc<RestState>, body: RunBody) -> Result<RunPlan, ApiError> {
-    let Some(id) = body.agent_id.as_deref().filter(|it| !it.is_empty()) else {
+async fn plan_new_session(state: &Arc<RestState>, mut body: RunBody) -> Result<RunPlan, ApiError> {
+    let Some(id) = body.agent_id.clone().filter(|it| !it.is_empty()) else {
         return Err(ApiError::bad_request(
             "`agentId` is required: GET /api/agents lists the agents",
         ));
     };
-    let agent = agent::find_agent(state, id).await?;
+    let agent = agent::find_agent(state, &id).await?;
     agent.check_installed()?;
+    if state.profile.drops_invalid_values() {
+        body.dropped = agent.drop_invalid_choices(&mut body);
+    }
     let choices = agent.validate_choices(&body)?;
     let dirs = state.dirs.clone();
     let (project, cwd) = (body.project_id.clone(), body.cwd.clone());
@@ -56,7 +62,7 @@ async fn plan_new_session(state: &Arc<RestState>, body: RunBody) -> Result<RunPl
     .await?;
     let settings = RunSettings {
         // The client compares it with what it sent, which may be an alias.
-        agent_id: id.to_owned(),
+        agent_id: id,
         project_id: body.project_id.clone(),
         ..agent.run_settings()
     };
@@ -104,8 +110,16 @@ async fn finish_plan(
     cwd: PathBuf,
     choices: SettingChoices,
     settings: RunSettings,
-    body: RunBody,
+    mut body: RunBody,
 ) -> Result<RunPlan, ApiError> {
+    if state.profile.drops_invalid_values() {
+        let (cwd, dirs) = (cwd.clone(), state.dirs.clone());
+        body = run_blocking(move || {
+            drop_invalid_files(&mut body, &cwd, &dirs);
+            Ok(body)
+        })
+        .await?;
+    }
     let settings = RunSettings {
         cwd: cwd.display().to_string(),
         model: choices.model.clone(),
@@ -135,6 +149,29 @@ async fn finish_plan(
     .await?;
     Ok(RunPlan { target, prompt, choices, approve, settings, request: None, closes_session })
 }
+
+/// Removes attachments and images that cannot be used from the request.
+fn drop_invalid_files(body: &mut RunBody, cwd: &Path, dirs: &WorkDirs) {
+    let dropped = &mut body.dropped;
+    let mut keep_valid = |name: &str, paths: &mut Option<Vec<String>>, check: &FileCheck<'_>| {
+        paths.get_or_insert_default().retain(|path| match check(path) {
+            Ok(()) => true,
+            Err(error) => {
+                dropped.push(format!("one of `{name}` has no effect: {}", error.message));
+                false
+            }
+        });
+    };
+    let one = std::slice::from_ref::<String>;
+    keep_valid("attachments", &mut body.attachments, &|path| {
+        paths::check_attachments(cwd, one(path)).map(drop)
+    });
+    keep_valid("imagePaths", &mut body.image_paths, &|path| {
+        image::read_images(cwd, dirs, one(path)).map(drop)
+    });
+}
+
+type FileCheck<'a> = dyn Fn(&String) -> Result<(), ApiError> + 'a;
 
 /// Runs file system access on a blocking thread.
 async fn run_blocking<T: Send + 'static>(

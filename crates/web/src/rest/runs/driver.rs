@@ -68,9 +68,10 @@ pub(crate) struct RunPlan {
 /// continues when the client disconnects.
 pub(crate) async fn start_run(
     state: &Arc<RestState>,
-    body: RunBody,
+    mut body: RunBody,
     key: Option<String>,
 ) -> Result<PendingRun, ApiError> {
+    state.profile.complete_run(&mut body);
     let Some(key) = key else {
         let plan = check::plan_run(state, body).await?;
         return spawn_driver(state, plan, RunResultSender::new());

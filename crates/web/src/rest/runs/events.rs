@@ -137,9 +137,8 @@ impl RunEvents {
         let mut events = Vec::new();
         if is_first {
             events.push(start_event(&self.id, &self.progress.settings));
-            let model = self.progress.settings.model.as_deref();
             let opened = self.progress.opened.as_ref();
-            events.extend(opened.into_iter().flat_map(|it| opening_run_events(Some(it), model)));
+            events.extend(opened.into_iter().flat_map(|it| opening_run_events(Some(it))));
         }
         let is_plain = self.progress.settings.stream_format == PLAIN;
         let agent_events = self.agent_events.fold_event(&event);
@@ -163,9 +162,8 @@ pub(super) fn start_event(id: &RunId, settings: &RunSettings) -> RunEvent {
 /// The events of opening a session, which follow `start`.
 pub(super) fn opening_run_events(
     opened: Option<&OpenedSession>,
-    chosen_model: Option<&str>,
 ) -> impl Iterator<Item = RunEvent> + use<> {
-    opening_events(opened, chosen_model).into_iter().map(RunEvent::Agent)
+    opening_events(opened).into_iter().map(RunEvent::Agent)
 }
 
 /// The last events of a run; none if it has not ended.

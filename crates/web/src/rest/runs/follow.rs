@@ -51,10 +51,10 @@ async fn stream_opening(
         let stage = stages.borrow_and_update().clone();
         match &stage {
             OpeningStage::Starting { opens_session: true } => {
-                opening.splice(1.., opening_run_events(None, None));
+                opening.splice(1.., opening_run_events(None));
             }
             OpeningStage::Opened(it) => {
-                opening.splice(1.., opening_run_events(Some(it), None));
+                opening.splice(1.., opening_run_events(Some(it)));
             }
             OpeningStage::Ended => opening.extend(end_events(&run.id, &run.progress())),
             OpeningStage::Starting { .. } | OpeningStage::Logged => {}

@@ -26,6 +26,9 @@ pub(super) struct OpenedSession {
     /// The model in the response to `session/new`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) model: Option<String>,
+    /// The model of the request, after the agent has accepted it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) chosen: Option<String>,
 }
 
 /// Why a run ended before its prompt was in the log.
@@ -95,21 +98,14 @@ impl TrackedRun {
 }
 
 /// The agent events of opening a session, up to the response to `session/new` if that is known.
-pub(super) fn opening_events(
-    opened: Option<&OpenedSession>,
-    chosen_model: Option<&str>,
-) -> Vec<AgentEvent> {
+pub(super) fn opening_events(opened: Option<&OpenedSession>) -> Vec<AgentEvent> {
     let status = |label: &str, model: Option<&str>| {
         let (label, model) = (label.to_owned(), model.map(str::to_owned));
         AgentEvent::Status(StatusEvent { label, model, ..StatusEvent::default() })
     };
     let mut events = vec![status("initializing", None)];
-    if let Some(model) = opened.and_then(|it| it.model.as_deref()) {
-        events.push(status("model", Some(model)));
-    }
-    if let (Some(_), Some(model)) = (opened, chosen_model) {
-        events.push(status("model", Some(model)));
-    }
+    let models = opened.into_iter().flat_map(|it| [&it.model, &it.chosen]).flatten();
+    events.extend(models.map(|it| status("model", Some(it))));
     events
 }
 

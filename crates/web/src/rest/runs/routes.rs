@@ -57,7 +57,7 @@ pub(crate) async fn chat(
     IdempotencyKey(key): IdempotencyKey,
     JsonBody(mut body): JsonBody<RunBody>,
 ) -> Result<Response, ApiError> {
-    body.keep.get_or_insert(false);
+    state.profile.complete_chat(&mut body);
     let cancels_on_disconnect = body.cancel_on_disconnect.unwrap_or(false);
     let pending = start_run(&state, body, key).await?;
     let is_repeat = pending.is_repeat;
@@ -211,13 +211,15 @@ pub(crate) async fn prompt_session(
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(example = json!({
-    "runId": "r-7f3abcdefghi-k2m4qa", "sessionId": "s-7f3abcdefghi", "status": "succeeded",
+    "id": "r-7f3abcdefghi-k2m4qa", "runId": "r-7f3abcdefghi-k2m4qa", "sessionId": "s-7f3abcdefghi", "status": "succeeded",
     "agentId": "codex", "bin": "codex", "streamFormat": "acp-json-rpc", "projectId": "p1",
     "cwd": "/srv/projects/p1", "model": null, "reasoning": null, "mode": null, "turn": 1,
-    "stopReason": "end_turn", "createdAt": "2026-11-15T08:30:00.123Z",
+    "stopReason": "end_turn", "exitCode": 0, "signal": null, "createdAt": "2026-11-15T08:30:00.123Z",
     "startedAt": "2026-11-15T08:30:00.123Z", "endedAt": "2026-11-15T08:31:10.456Z",
 }))]
 pub(crate) struct RunShown {
+    /// The same as `runId`.
+    id: String,
     run_id: String,
     session_id: String,
     status: RunStatus,
@@ -227,6 +229,9 @@ pub(crate) struct RunShown {
     turn: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stop_reason: Option<String>,
+    /// Like the exit code of a process: 0 means success; null while it runs.
+    exit_code: Option<i64>,
+    signal: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<ApiError>,
     created_at: Option<String>,
@@ -239,12 +244,15 @@ impl RunShown {
         let progress = run.progress();
         let outcome = progress.outcome();
         Some(RunShown {
+            id: run.id.to_string(),
             run_id: run.id.to_string(),
             session_id: run.id.session(),
             status: progress.status()?,
             settings: progress.settings.clone(),
             turn: progress.turn,
             stop_reason: outcome.and_then(|it| it.stop_reason.clone()),
+            exit_code: outcome.and_then(|it| it.code),
+            signal: outcome.and_then(|it| it.signal.clone()),
             error: outcome.and_then(|it| it.error.clone()),
             created_at: progress.created_at.map(rfc3339),
             started_at: progress.started_at.map(rfc3339),

@@ -60,7 +60,7 @@ pub(super) async fn prepare_session(
     let RunPlan { target, choices, .. } = plan;
     let session = run.id.session();
     let mut connection = state.hub.dial().await?;
-    let (setup, accepts_images, opened) = match target {
+    let (setup, accepts_images, mut opened) = match target {
         RunTarget::NewSession { agent, cwd, more_dirs, unenforced } => {
             let launch = json!({ "agent": agent, "cwd": cwd, "unenforced": unenforced });
             connection.call_method(Method::ControlConnect, &launch).await?;
@@ -82,7 +82,7 @@ pub(super) async fn prepare_session(
             learned.add_setup(&setup);
             state.learned().insert(agent.clone(), learned);
             let model = find_offer(&setup, SessionSetting::Model).and_then(|it| it.current);
-            let opened = OpenedSession { model };
+            let opened = OpenedSession { model, chosen: None };
             run.set_opened(opened.clone());
             (setup, accepts_images, Some(opened))
         }
@@ -98,13 +98,17 @@ pub(super) async fn prepare_session(
             (setup, accepts_images, None)
         }
     };
-    let result = apply_choices(&mut connection, &session, &setup, choices).await;
+    let tolerant = state.profile.drops_invalid_values();
+    let result = apply_choices(&mut connection, &session, &setup, choices, tolerant).await;
     if let (Err(_), RunTarget::NewSession { .. }) = (&result, target) {
         // The session is empty; if it cannot be deleted, it only stays in the list.
         let _deleted =
             connection.call_method(Method::SessionDelete, &json!({ "sessionId": session })).await;
     }
-    result?;
+    let has_model = result?;
+    if let Some(opened) = opened.as_mut().filter(|_| has_model) {
+        opened.chosen.clone_from(&choices.model);
+    }
     Ok(ReadySession { connection, session, accepts_images, opened })
 }
 
@@ -123,17 +127,26 @@ fn key_in_use_error() -> ApiError {
     ApiError::new(ErrorCode::IdempotencyKeyInUse, why)
 }
 
+/// Changes the settings, and returns whether the model was changed. If it is `tolerant`, a setting that the agent does
+/// not accept has no effect.
 async fn apply_choices(
     connection: &mut HubConnection,
     session: &str,
     setup: &Value,
     choices: &SettingChoices,
-) -> Result<(), ApiError> {
+    tolerant: bool,
+) -> Result<bool, ApiError> {
+    let mut has_model = false;
     for (setting, name, wanted) in choices.iter() {
-        let change = plan_change(setup, setting, session, wanted);
-        let Some(change) = change.map_err(|it| setting_error(name, wanted, it))? else { continue };
+        let change = match plan_change(setup, setting, session, wanted) {
+            Ok(Some(change)) => change,
+            Ok(None) => continue,
+            Err(_) if tolerant => continue,
+            Err(error) => return Err(setting_error(name, wanted, error)),
+        };
         match connection.call_method(change.method, &change.params).await {
-            Ok(_) => {}
+            Ok(_) => has_model |= setting == SessionSetting::Model,
+            Err(HubClientError::Refused(_)) if tolerant => {}
             Err(HubClientError::Refused(error)) => {
                 let why = error.message().unwrap_or("no reason given");
                 let message = format!("the agent rejected {name} `{wanted}`: {why}");
@@ -142,7 +155,7 @@ async fn apply_choices(
             Err(error) => return Err(error.into()),
         }
     }
-    Ok(())
+    Ok(has_model)
 }
 
 fn setting_error(name: &str, wanted: &str, error: SettingError) -> ApiError {
