@@ -60,6 +60,9 @@ enum LogView {
     Events,
     /// Session envelopes, one per line, with stable ids
     Envelopes,
+    /// Session envelopes with additions to their protocol: permission requests, errors, usage
+    #[value(name = "envelopes+")]
+    ExtendedEnvelopes,
 }
 
 impl LogCommand {
@@ -70,6 +73,7 @@ impl LogCommand {
             LogView::Text | LogView::Acp => None,
             LogView::Events => Some(ConversationFormat::Events),
             LogView::Envelopes => Some(ConversationFormat::Envelopes),
+            LogView::ExtendedEnvelopes => Some(ConversationFormat::ExtendedEnvelopes),
         };
         match format.and_then(|it| ViewPrinter::new(&context.output, it, &session)) {
             Some(mut printer) => self.print_view(&mut conn, &session, &mut printer),

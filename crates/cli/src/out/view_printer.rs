@@ -19,6 +19,9 @@ pub(crate) enum ConversationFormat {
     Events,
     /// Session envelopes, one per line
     Envelopes,
+    /// Session envelopes with additions to their protocol: permission requests, errors, usage
+    #[value(name = "envelopes+")]
+    ExtendedEnvelopes,
     /// Only the final text
     Quiet,
 }
@@ -46,6 +49,9 @@ impl ViewPrinter {
         let view = match format {
             ConversationFormat::Events => PrintedView::Events(AgentEventView::default()),
             ConversationFormat::Envelopes => PrintedView::Envelopes(EnvelopeView::new(session)),
+            ConversationFormat::ExtendedEnvelopes => {
+                PrintedView::Envelopes(EnvelopeView::new(session).with_additions())
+            }
             ConversationFormat::Text | ConversationFormat::Json | ConversationFormat::Quiet => {
                 return None;
             }

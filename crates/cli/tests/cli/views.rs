@@ -51,7 +51,7 @@ fn to_lines(values: &[impl Serialize]) -> String {
 fn run_prints_the_same_views_as_the_log() {
     let home = TestHome::new();
     home.write_program("talker", AGENT);
-    for format in ["events", "envelopes"] {
+    for format in ["events", "envelopes", "envelopes+"] {
         let args = ["run", "-i", "--approve", "all", "--format", format, "--", "talker"];
         let outcome = home.run_with_input(&args, "one\ntwo\n");
         assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
@@ -67,7 +67,10 @@ fn run_prints_the_same_views_as_the_log() {
             let mut agent_events = AgentEventView::default();
             to_lines(&events.iter().flat_map(|it| agent_events.fold_event(it)).collect::<Vec<_>>())
         } else {
-            let mut envelopes = EnvelopeView::new(&session);
+            let envelopes = EnvelopeView::new(&session);
+            let has_additions = format == "envelopes+";
+            let mut envelopes = if has_additions { envelopes.with_additions() } else { envelopes };
+            assert_eq!(outcome.stdout.contains("permission-"), has_additions, "{}", outcome.stdout);
             to_lines(&events.iter().flat_map(|it| envelopes.fold_event(it)).collect::<Vec<_>>())
         };
         assert_eq!(outcome.stdout, printed);

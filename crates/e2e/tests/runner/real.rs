@@ -16,7 +16,7 @@ fn goose_answers_turn_after_turn_with_the_model_that_was_chosen() {
     let goose: Vec<&str> = goose.iter().map(String::as_str).collect();
     let wishes = ["-m", "fake-model-mini", "--mode", "approve", "--approve", "all"];
     let how =
-        ["run", "-i", "--isolated", "--format", "envelopes", "--cwd", project.to_str().unwrap()];
+        ["run", "-i", "--isolated", "--format", "envelopes+", "--cwd", project.to_str().unwrap()];
     let mut command = home.command(&[&how[..], &wishes, &["--"], &goose].concat());
     let mut talk = Talk::spawn(command.envs(&cli.env));
     talk.say("Say hello");

@@ -21,6 +21,7 @@ pub struct EnvelopeView {
     /// The text that may still grow, if chunks are joined.
     pending_text: Option<PendingText>,
     joins_chunks: bool,
+    has_additions: bool,
 }
 
 /// The joined chunks of one text.
@@ -55,7 +56,7 @@ struct EnvelopeSource {
 const TIME_MAX: u64 = 1 << 53;
 
 impl EnvelopeView {
-    /// A view with one envelope per chunk of text.
+    /// A view with one envelope per chunk of text, in the vocabulary of the protocol.
     pub fn new(session: &str) -> EnvelopeView {
         EnvelopeView {
             session: session.to_owned(),
@@ -63,7 +64,14 @@ impl EnvelopeView {
             time: 0,
             pending_text: None,
             joins_chunks: false,
+            has_additions: false,
         }
+    }
+
+    /// The same view with the additions to the protocol.
+    #[must_use]
+    pub fn with_additions(self) -> EnvelopeView {
+        EnvelopeView { has_additions: true, ..self }
     }
 
     /// A view with one envelope per text. Chunks are joined until the agent switches between text and
@@ -106,6 +114,11 @@ impl EnvelopeView {
             | TimelineStep::OptionsChanged(_)
             | TimelineStep::Plan(_)
             | TimelineStep::Unmapped(_) => return,
+            TimelineStep::PermissionRequested(_) | TimelineStep::PermissionAnswered { .. }
+                if !self.has_additions =>
+            {
+                return;
+            }
             TimelineStep::Note { ref label, .. } if label != "question" => return,
             _ => self.flush_text(out),
         }
@@ -188,7 +201,12 @@ impl EnvelopeView {
         out: &mut Vec<Envelope>,
     ) {
         let position = format!("{}/{}/{index}", self.session, source.seq);
-        if let Some(ev) = block::block_event(block, &position) {
+        if let Some(mut ev) = block::block_event(block, &position) {
+            if let EnvelopeEvent::File { mime_type, .. } = &mut ev
+                && !self.has_additions
+            {
+                *mime_type = None;
+            }
             out.push(self.envelope(source, role, &format!("block {index}"), ev));
         }
     }
@@ -243,12 +261,13 @@ impl EnvelopeView {
             CompletionStatus::Failed => TurnStatus::Failed,
             CompletionStatus::Cancelled => TurnStatus::Cancelled,
         };
-        let error = end.summary.failure.map(|it| it.message);
+        let error = end.summary.failure.filter(|_| self.has_additions).map(|it| it.message);
         let ev = EnvelopeEvent::TurnEnd { status, error };
         // One event may end a turn and start the next, if the log has no end of the first.
         let label = format!("turn-end {}", source.turn.unwrap_or(0));
         let envelope = self.envelope(source, EnvelopeRole::Agent, &label, ev);
-        Envelope { usage: envelope_usage(&end.tokens, context), ..envelope }
+        let usage = envelope_usage(&end.tokens, context).filter(|_| self.has_additions);
+        Envelope { usage, ..envelope }
     }
 
     fn envelope(

@@ -21,9 +21,11 @@
 //! | token-count, fs-edit, terminal-output | `said` `usage_update`, content of a running tool call | none |
 //! | permission-request, permission-response | `asked`, `answered` | an addition, see below |
 //!
-//! **Additions**, which readers of the protocol may ignore: `permission-request` and
-//! `permission-response`; `error` in a *failed* `turn-end`; `usage` with more counts. An elicitation
-//! (`elicitation/create`) is a `service` text. The `subagent` of a sub-agent's call is an id derived from
+//! **Additions** are left out unless a client wants them ([`EnvelopeView::with_additions`]), because a
+//! strict reader of the protocol refuses them: `permission-request` and `permission-response`; `error` in a
+//! *failed* `turn-end`; `usage` in every `turn-end`; `mimeType` of a `file`.
+//!
+//! An elicitation (`elicitation/create`) is a `service` text. The `subagent` of a sub-agent's call is an id derived from
 //! the call that started the sub-agent.
 //!
 //! **Ids** are derived (`cuid`). The id of an envelope is derived from the session, the sequence number of
@@ -56,6 +58,7 @@ pub struct Envelope {
     pub turn: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subagent: Option<String>,
+    /// An addition to the protocol.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<EnvelopeUsage>,
     pub ev: EnvelopeEvent,
@@ -76,6 +79,7 @@ pub enum EnvelopeEvent {
     TurnStart,
     TurnEnd {
         status: TurnStatus,
+        /// An addition to the protocol.
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<String>,
     },
@@ -105,9 +109,11 @@ pub enum EnvelopeEvent {
         reference: String,
         name: String,
         size: u64,
+        /// An addition to the protocol.
         #[serde(skip_serializing_if = "Option::is_none")]
         mime_type: Option<String>,
     },
+    /// An addition to the protocol.
     PermissionRequest {
         /// The number of the request in the session, as `_jackfield/answer` expects it.
         ask: u64,
@@ -117,6 +123,7 @@ pub enum EnvelopeEvent {
         args: Map<String, Value>,
         options: Vec<PermissionChoice>,
     },
+    /// An addition to the protocol.
     PermissionResponse {
         ask: u64,
         #[serde(skip_serializing_if = "Option::is_none")]

@@ -391,7 +391,7 @@ mod id_consistency {
     fn ids_are_stable_and_differ_between_sessions() {
         let log = full_turn(SessionLog::opened());
         assert_eq!(log.envelopes(), log.envelopes());
-        let mut other = jackfield_views::EnvelopeView::new("s-other");
+        let mut other = jackfield_views::EnvelopeView::new("s-other").with_additions();
         let other: BTreeSet<String> = log
             .events
             .iter()
@@ -404,7 +404,8 @@ mod id_consistency {
     #[test]
     fn repeated_events_add_nothing() {
         let log = full_turn(full_turn(SessionLog::opened()));
-        let mut view = jackfield_views::EnvelopeView::new(crate::session_log::SESSION);
+        let mut view =
+            jackfield_views::EnvelopeView::new(crate::session_log::SESSION).with_additions();
         let mut envelopes: Vec<Envelope> = Vec::new();
         for upto in 1..=log.events.len() {
             // A reader that lost its position and starts three events earlier each time.

@@ -14,6 +14,7 @@ mod properties;
 mod recorded;
 mod session_log;
 mod snapshot_text;
+mod strict_envelope;
 #[path = "../../src/test_events.rs"]
 mod test_events;
 mod transcript;

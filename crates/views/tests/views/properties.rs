@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The envelopes of each event.
 fn envelopes_by_event(events: &[Value]) -> Vec<Vec<Envelope>> {
-    let mut view = EnvelopeView::new(SESSION);
+    let mut view = EnvelopeView::new(SESSION).with_additions();
     events.iter().map(|it| view.fold_event(&build_event(it))).collect()
 }
 

@@ -142,18 +142,17 @@ impl SessionLog {
         self.event(last)
     }
 
+    /// The envelopes with all additions to the protocol.
     pub(crate) fn envelopes(&self) -> Vec<Envelope> {
-        let mut envelopes = EnvelopeView::new(SESSION);
-        self.events
-            .iter()
-            .filter_map(build_event_if_known)
-            .flat_map(|it| envelopes.fold_event(&it))
-            .collect()
+        self.fold_envelopes(EnvelopeView::new(SESSION).with_additions())
     }
 
-    /// The envelopes with joined chunks.
+    /// The same with joined chunks.
     pub(crate) fn joined_envelopes(&self) -> Vec<Envelope> {
-        let mut envelopes = EnvelopeView::joining_chunks(SESSION);
+        self.fold_envelopes(EnvelopeView::joining_chunks(SESSION).with_additions())
+    }
+
+    pub(crate) fn fold_envelopes(&self, mut envelopes: EnvelopeView) -> Vec<Envelope> {
         let mut all: Vec<_> = self
             .events
             .iter()

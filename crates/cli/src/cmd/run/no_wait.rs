@@ -66,7 +66,8 @@ impl RunCommand {
             }
             ConversationFormat::Json
             | ConversationFormat::Events
-            | ConversationFormat::Envelopes => {
+            | ConversationFormat::Envelopes
+            | ConversationFormat::ExtendedEnvelopes => {
                 print_json_document(&context.output, &json!({ "sessionId": target.session }))
             }
         }

@@ -63,7 +63,8 @@ impl TurnDriver<'_> {
             ConversationFormat::Text | ConversationFormat::Quiet => self.output.print_text("\n"),
             ConversationFormat::Json
             | ConversationFormat::Events
-            | ConversationFormat::Envelopes => Ok(()),
+            | ConversationFormat::Envelopes
+            | ConversationFormat::ExtendedEnvelopes => Ok(()),
         }
     }
 

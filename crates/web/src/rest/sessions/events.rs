@@ -3,7 +3,7 @@
 use crate::rest::{
     RestState,
     error::{ApiError, ErrorBody},
-    extract::{LastEventId, PathParams, QueryParams},
+    extract::{LastEventId, PathParams, QueryFlag, QueryParams},
     log_reader,
     streaming::{self, ChunkWriter, ReaderDisconnected, ServerEvent},
 };
@@ -40,6 +40,10 @@ pub(crate) struct EventsQuery {
     /// Start after this event: the id of the last received event.
     #[param(example = "120")]
     after: Option<String>,
+    /// `1`: add to the view `envelopes` what its protocol does not have: permission requests, errors, usage.
+    #[serde(default)]
+    #[param(value_type = Option<QueryFlag>, inline)]
+    additions: QueryFlag,
 }
 
 /// An event of a session: its name, and its data as JSON.
@@ -130,7 +134,7 @@ pub(crate) async fn session_events(
 ) -> Result<Response, ApiError> {
     let position: EventPosition =
         last.resolve_position(query.after.as_deref(), str::parse)?.unwrap_or_default();
-    let renderer = EventRenderer::new(query.view.unwrap_or_default(), &id);
+    let renderer = EventRenderer::new(query.view.unwrap_or_default(), query.additions, &id);
     let after = if renderer.is_stateful() { 0 } else { position.read_after() };
     let log = state.hub.open_log(&id, after).await?;
     let (writer, chunks) = streaming::chunk_channel();
@@ -172,11 +176,15 @@ enum EventRenderer {
 }
 
 impl EventRenderer {
-    fn new(view: View, session: &str) -> EventRenderer {
+    fn new(view: View, additions: QueryFlag, session: &str) -> EventRenderer {
+        let envelopes = EnvelopeView::new(session);
         match view {
             View::Acp => EventRenderer::Acp,
             View::Events => EventRenderer::Events(Box::default()),
-            View::Envelopes => EventRenderer::Envelopes(Box::new(EnvelopeView::new(session))),
+            View::Envelopes if additions.is_set() => {
+                EventRenderer::Envelopes(Box::new(envelopes.with_additions()))
+            }
+            View::Envelopes => EventRenderer::Envelopes(Box::new(envelopes)),
         }
     }
 
@@ -243,6 +251,23 @@ mod tests {
         for bad in ["", "x", "7.", ".1", "7.1.2", "-1", "7 "] {
             assert!(bad.parse::<EventPosition>().is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn envelopes_have_additions_only_on_request() {
+        let options = json!([{ "optionId": "yes", "name": "Yes", "kind": "allow_once" }]);
+        let params = json!({ "toolCall": { "toolCallId": "c1" }, "options": options });
+        let frame = json!({ "id": 1, "method": "session/request_permission", "params": params });
+        let asked = json!({ "seq": 1, "at": 1, "is": "asked", "ask": 1, "frame": frame });
+        let count = |additions: QueryFlag| {
+            let EventRenderer::Envelopes(mut view) =
+                EventRenderer::new(View::Envelopes, additions, "s-1")
+            else {
+                panic!("another view");
+            };
+            view.fold_event(&event_line(&asked).to_event().unwrap()).len()
+        };
+        assert_eq!((count(QueryFlag::Zero), count(QueryFlag::One)), (0, 1));
     }
 
     #[test]
