@@ -47,6 +47,7 @@ pub(crate) const LABEL: &str = "JACKFIELD_LABEL";
 pub(crate) const LIST: &str = "JACKFIELD_LIST";
 pub(crate) const LISTEN: &str = "JACKFIELD_LISTEN";
 pub(crate) const LOG: &str = "JACKFIELD_LOG";
+pub(crate) const MCP: &str = "JACKFIELD_MCP";
 pub(crate) const METRICS: &str = "JACKFIELD_METRICS";
 pub(crate) const MODE: &str = "JACKFIELD_MODE";
 pub(crate) const MODEL: &str = "JACKFIELD_MODEL";

@@ -83,9 +83,10 @@ impl Hub {
                 (parts.cx.config.agents, parts.cx.config.pools) = (agents, pools);
                 parts.agents.forget_warm_shapes(&mut parts.cx);
             }
-            Input::SettingsChanged { default_agent, sleep, liveness } => {
+            Input::SettingsChanged { default_agent, sleep, liveness, mcp } => {
                 parts.cx.config.default_agent = default_agent;
                 (parts.cx.config.sleep, parts.cx.config.liveness) = (sleep, liveness);
+                parts.cx.config.mcp = mcp;
             }
             Input::Durable { session, upto } => self.on_durable(&session, upto),
             Input::AppendFailed { session, why } => sessions.on_append_failed(parts, &session, why),

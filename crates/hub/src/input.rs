@@ -1,8 +1,8 @@
 //! All inputs of the hub.
 
 use crate::{
-    AgentId, AgentPool, ConnId, Launch, Liveness, PeerProcess, PolicySet, Seq, SessionId, Sleep,
-    StorageFault, Usage,
+    AgentId, AgentPool, ConnId, Launch, Liveness, McpConfig, PeerProcess, PolicySet, Seq,
+    SessionId, Sleep, StorageFault, Usage,
 };
 use jackfield_events::{AgentName, HostId, SessionEvent, SessionSummary, TenantName};
 use jackfield_protocol::{Fault, Frame, LineTooLong};
@@ -36,7 +36,12 @@ pub enum Input {
     /// The configured agents or their process pools changed. Running processes continue.
     AgentsChanged { agents: BTreeMap<AgentName, Launch>, pools: BTreeMap<AgentName, AgentPool> },
     /// The configuration was read again. Timers that are already set keep their time.
-    SettingsChanged { default_agent: Option<AgentName>, sleep: Sleep, liveness: Liveness },
+    SettingsChanged {
+        default_agent: Option<AgentName>,
+        sleep: Sleep,
+        liveness: Liveness,
+        mcp: Arc<McpConfig>,
+    },
     /// The events of this session up to `upto` are durable.
     Durable { session: SessionId, upto: Seq },
     /// An append failed. Whether events after the last [`Input::Durable`] are stored is unknown.

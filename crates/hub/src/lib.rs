@@ -41,7 +41,7 @@ pub mod timer;
 mod unique_json;
 
 pub use budget::ByteLimits;
-pub use config::{AgentPool, AskRule, Config, Liveness, Sleep, Unanswered};
+pub use config::{AgentPool, AskRule, Config, Liveness, McpConfig, Sleep, Unanswered};
 pub use fanout::{Rendering, cancel_notice};
 pub use hub::{Hub, Recovered};
 pub use id::{AgentId, ConnId};

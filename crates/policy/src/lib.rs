@@ -6,7 +6,7 @@
 //! [`ShellCommand`] is a command line and what it runs, [`evaluate_rules`] applies the rules,
 //! [`select_option`] picks one of the options that the agent offers, [`learn_rule`] derives the
 //! rule that an "always" answer creates, and [`describe_learned_rule`] describes that rule to the
-//! user before they confirm it.
+//! user before they confirm it. [`ApprovalMode`] answers requests that no rule decides.
 //!
 //! **Invariant:** an allow needs certainty and a deny does not: a command that cannot be analyzed
 //! for certain is never allowed by a rule about commands, and is still searched by rules that deny
@@ -18,9 +18,11 @@
 //! **Invariant:** every part of a call that may be a command or a path is judged; no part of it is
 //! left out.
 //!
-//! **Invariant:** an automatic answer is one of the options that were offered, and never a
-//! permanent grant that no rule gave.
+//! **Invariant:** an automatic answer is one of the options that were offered. It is a permanent
+//! grant only if a rule gives one, or if the user approved everything and no smaller grant is
+//! offered.
 
+mod approval;
 mod call;
 mod evaluate;
 mod glob;
@@ -34,6 +36,7 @@ mod select_option;
 mod shell;
 mod touched_paths;
 
+pub use approval::{ApprovalDecision, ApprovalMode, allow_once, deny_once, turn_failure};
 pub use call::ToolCallFacts;
 pub use evaluate::{PolicyDecision, evaluate_rules};
 pub use learn::{command_prefix, describe_learned_rule, learn_rule};

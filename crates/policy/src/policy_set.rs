@@ -45,8 +45,17 @@ impl PolicySet {
 
     /// Whether a deny rule outside of sessions applies to this folder.
     pub fn has_deny_rules(&self, cwd: &str) -> bool {
+        self.rules_of(cwd).any(|it| it.effect == RuleEffect::Deny)
+    }
+
+    /// Whether a rule outside of sessions can be enforced in this folder only if the agent asks.
+    pub fn requires_asking(&self, cwd: &str) -> bool {
+        self.rules_of(cwd).any(|it| it.effect != RuleEffect::Allow)
+    }
+
+    fn rules_of(&self, cwd: &str) -> impl Iterator<Item = &Rule> {
         let all = self.project_policy(cwd).into_iter().chain([&self.user]);
-        all.flat_map(|it| &it.rules).any(|it| it.effect == RuleEffect::Deny)
+        all.flat_map(|it| &it.rules)
     }
 
     /// Why rules cannot be enforced in this mode of this agent; `None` if they can.

@@ -84,6 +84,9 @@ pub enum Fault {
     KeyInUse { key: String },
     #[error("agent `{agent}` did not reply to `{method}` within {limit}")]
     NoReply { agent: String, method: String, limit: String },
+    /// A client approves everything, and no option of a permission request allows it.
+    #[error("permission request `{request}` was not approved: {why}")]
+    NotApproved { request: String, why: String },
     /// A tenant has as much as it may have.
     #[error("quota reached: {why}")]
     Quota { why: String },
@@ -124,6 +127,7 @@ impl Fault {
             Fault::KeyInUse { .. } => -31021,
             Fault::StorageFailing { .. } => -31022,
             Fault::NoReply { .. } => -31023,
+            Fault::NotApproved { .. } => -31024,
         }
     }
 
@@ -163,6 +167,7 @@ impl Fault {
             Fault::KeyReused { .. } => "key_reused",
             Fault::KeyInUse { .. } => "key_in_use",
             Fault::NoReply { .. } => "no_reply",
+            Fault::NotApproved { .. } => "not_approved",
         }
     }
 
@@ -225,6 +230,7 @@ impl Fault {
             }
             Fault::KeyReused { key, session } => vec![("key", key), ("session", session)],
             Fault::KeyInUse { key } => vec![("key", key)],
+            Fault::NotApproved { request, why } => vec![("request", request), ("why", why)],
             Fault::FileNotFound { path } => vec![("path", path)],
             Fault::Overloaded { what } => vec![("what", what)],
             Fault::CannotResume { session, why } => vec![("session", session), ("why", why)],
@@ -282,6 +288,7 @@ mod tests {
             Fault::KeyReused { key: odd(), session: odd() },
             Fault::KeyInUse { key: odd() },
             Fault::NoReply { agent: odd(), method: odd(), limit: odd() },
+            Fault::NotApproved { request: odd(), why: odd() },
             Fault::AgentSuspended { agent: odd(), why: odd(), until: odd() },
         ]
     }
@@ -314,7 +321,7 @@ mod tests {
         let ours = |fault: &Fault| !theirs.contains(&fault.code());
         let codes: BTreeSet<_> =
             every_fault().iter().filter(|it| ours(it)).map(Fault::code).collect();
-        assert_eq!(codes.len(), 22, "one code each");
+        assert_eq!(codes.len(), 23, "one code each");
         assert!(codes.iter().all(|code| (-31999..=-31000).contains(code)));
     }
 

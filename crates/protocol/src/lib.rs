@@ -5,7 +5,7 @@
 //! [`splice`] swaps its ids, [`fault`] is every error we send, [`acp`] says what each method means
 //! to the hub. [`sse`] is the other framing, for browsers. [`redact`] takes secrets out of text,
 //! [`rfc3339`] formats timestamps, [`suggest_name`] corrects misspelled names, [`chain()`] errors. [`FlowControl`] pauses the reader of a peer, and
-//! [`WriteBacklog`] holds what is not written to it yet.
+//! [`WriteBacklog`] holds what is not written to it yet. [`mcp_servers`] reads descriptions of MCP servers.
 //!
 //! **Invariant:** a frame that is forwarded is forwarded byte for byte, save for the ids that were
 //! spliced. The hub parses what it routes on and carries the rest, so a newer protocol passes
@@ -28,6 +28,7 @@ pub mod frame;
 mod head;
 pub mod line;
 mod malformed;
+pub mod mcp_servers;
 mod outer_session_id;
 pub mod planted_bugs;
 mod quote;

@@ -52,6 +52,7 @@ const LAYERS: &[CrateLayer] = &[
         &[
             "private-files",
             "protocol",
+            "policy",
             "events",
             "views",
             "catalog",

@@ -2,7 +2,7 @@
 //! schema defines.
 
 use crate::options::MODEL;
-use jackfield_protocol::{Frame, acp::Method};
+use jackfield_protocol::{Frame, acp::Method, mcp_servers::parse_mcp_servers};
 use serde_json::{Map, Value, json};
 
 /// The only version of ACP that the agent supports.
@@ -45,15 +45,11 @@ fn convert_initialize(params: &mut Map<String, Value>) {
 
 /// Converts the MCP servers, and moves `model` and `mode` to where the agent reads them.
 fn convert_open_request(params: &mut Map<String, Value>) {
-    let servers = match params.remove("mcpServers") {
-        None | Some(Value::Null) => json!([]),
-        Some(Value::Object(servers)) => servers
-            .into_iter()
-            .filter(|(_, it)| it["enabled"] != false)
-            .map(|(name, it)| to_server(it, Some(name)))
-            .collect(),
-        Some(Value::Array(servers)) => servers.into_iter().map(|it| to_server(it, None)).collect(),
-        Some(other) => other,
+    let sent = params.remove("mcpServers").unwrap_or_default();
+    // The SDK refuses what is not a description of servers.
+    let servers = match parse_mcp_servers(&sent) {
+        Ok(found) if found.names.is_empty() => found.servers.into(),
+        _ => sent,
     };
     params.insert("mcpServers".to_owned(), servers);
     for name in ["model", "mode"] {
@@ -72,53 +68,6 @@ fn object_member<'a>(parent: &'a mut Map<String, Value>, name: &str) -> &'a mut 
         *member = json!({});
     }
     member.as_object_mut().expect("it was made an object above")
-}
-
-/// Converts one MCP server. `name` is its key in a map.
-fn to_server(server: Value, name: Option<String>) -> Value {
-    let Value::Object(mut server) = server else { return server };
-    if let Some(name) = name {
-        server.entry("name").or_insert(name.into());
-    }
-    let transport = server.remove("transport").or_else(|| server.get("type").cloned());
-    if server.contains_key("url") {
-        let is_sse = transport.is_some_and(|it| it == "sse");
-        server.insert("type".to_owned(), if is_sse { "sse" } else { "http" }.into());
-        convert_pairs(&mut server, "headers");
-    } else {
-        server.remove("type");
-        convert_command(&mut server);
-        if let Some(environment) = server.remove("environment") {
-            server.entry("env").or_insert(environment);
-        }
-        convert_pairs(&mut server, "env");
-    }
-    server.into()
-}
-
-/// Splits a command line that is a list, and adds the arguments that ACP requires.
-fn convert_command(server: &mut Map<String, Value>) {
-    if let Some(Value::Array(words)) = server.get_mut("command")
-        && !words.is_empty()
-    {
-        let program = words.remove(0);
-        let args = std::mem::take(words);
-        server.insert("command".to_owned(), program);
-        server.entry("args").or_insert(args.into());
-    }
-    server.entry("args").or_insert_with(|| json!([]));
-}
-
-/// Converts a map to the list of names and values that ACP requires.
-fn convert_pairs(server: &mut Map<String, Value>, member: &str) {
-    let pairs = match server.remove(member) {
-        None | Some(Value::Null) => json!([]),
-        Some(Value::Object(pairs)) => {
-            pairs.into_iter().map(|(name, value)| json!({ "name": name, "value": value })).collect()
-        }
-        Some(other) => other,
-    };
-    server.insert(member.to_owned(), pairs);
 }
 
 /// `session/set_model` is older than the options of a session, one of which is the model.

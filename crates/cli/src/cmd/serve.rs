@@ -156,7 +156,7 @@ fn build_routes(options: &DaemonOptions) -> ExtraRoutes {
         uploads: directory(&settings.http.uploads, "uploads"),
         roots: settings.http.roots.clone(),
     };
-    let profile = settings.http.profile;
+    let (profile, approve) = (settings.http.profile, settings.http.approve);
     ExtraRoutes::new(move |context| {
         let (paths, metrics) = (paths.clone(), context.metrics);
         rest::routes(&rest::RestConfig {
@@ -168,6 +168,7 @@ fn build_routes(options: &DaemonOptions) -> ExtraRoutes {
             }),
             dirs: context.tenant.map_or_else(|| dirs.clone(), |it| tenant_dirs(&it, &dirs)),
             profile,
+            approve,
             metrics: metrics.map(|metrics| -> MetricsRenderer {
                 Arc::new(move || {
                     let metrics = metrics.clone();

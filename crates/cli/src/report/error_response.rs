@@ -20,6 +20,10 @@ pub(super) fn describe_message(response: &ErrorResponse) -> String {
         "no_agent" => "no usable agent".to_owned(),
         "interrupted" => "the turn was interrupted".to_owned(),
         "ask_settled" => format!("ask {} is no longer open", response.hub_member("ask")),
+        "not_approved" => format!(
+            "permission request `{}` was not approved",
+            escape_control_chars(response.hub_member("request"))
+        ),
         _ => escape_control_chars(response.message().unwrap_or("unspecified error")).into_owned(),
     }
 }
@@ -39,9 +43,8 @@ pub(super) fn list_causes(response: &ErrorResponse) -> Vec<String> {
         "agent_gone" => response.hub_member("status"),
         "ask_settled" => response.hub_member("how"),
         "no_agent" if is_unknown_agent(response) => "",
-        "agent_not_started" | "agent_suspended" | "cannot_resume" | "no_agent" | "interrupted" => {
-            response.hub_member("why")
-        }
+        "agent_not_started" | "agent_suspended" | "cannot_resume" | "no_agent" | "interrupted"
+        | "not_approved" => response.hub_member("why"),
         _ => return list_agent_causes(response),
     };
     let cause = cause.split_once(FIX_SEPARATOR).map_or(cause, |it| it.0);
@@ -69,6 +72,7 @@ pub(super) fn choose_exit_code(response: &ErrorResponse) -> CliExitCode {
             CliExitCode::NotFound
         }
         ("cancelled", _) | (_, -32800) => CliExitCode::Interrupted,
+        ("not_approved", _) => CliExitCode::Denied,
         ("stopping", _) => CliExitCode::Unreachable,
         _ => CliExitCode::Failed,
     }
@@ -107,6 +111,9 @@ pub(super) fn describe_solution(response: &ErrorResponse) -> String {
         }
         ("interrupted", _) => {
             "send the prompt again; `jackfield log` shows the turn so far".into()
+        }
+        ("not_approved", _) => {
+            "answer it on a terminal without `--approve`, or with `jackfield attach`".into()
         }
         ("overloaded", _) => {
             "try again when fewer prompts are queued; `jackfield queue SESSION` lists them".into()

@@ -2,12 +2,13 @@
 
 use super::PermissionPrompt;
 use clap::ValueEnum;
+use jackfield_policy::{ApprovalDecision, ApprovalMode};
 use serde_json::Value;
 
 /// Which requests are approved without asking the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ApprovalLevel {
-    /// Every request, each time once
+    /// Every request; once if the agent offers it, else for the session or permanently
     All,
     /// Tools that change nothing: read, search, fetch, think
     Reads,
@@ -26,9 +27,6 @@ pub(crate) enum UnapprovedAction {
     Fail,
 }
 
-/// The tool kinds that change nothing.
-const READ_KINDS: &[&str] = &["read", "search", "think", "fetch"];
-
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ApprovalRules {
     pub(crate) approve: ApprovalLevel,
@@ -38,32 +36,35 @@ pub(crate) struct ApprovalRules {
 
 /// What to do with a permission request.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum ApprovalDecision {
+pub(crate) enum RequestAction {
     Allow(Value),
     AskUser,
     LeaveOpen,
     Deny(Value),
+    /// Deny it and cancel the turn.
     Fail(Value),
+    /// Everything is approved, but no option allows the request: this answer ends the turn.
+    FailTurn(Value),
 }
 
 impl ApprovalRules {
-    pub(crate) fn decide(self, request: &PermissionPrompt) -> ApprovalDecision {
-        let approved = match self.approve {
-            ApprovalLevel::All => true,
-            ApprovalLevel::Reads => READ_KINDS.contains(&request.tool.kind.as_str()),
-            ApprovalLevel::None => false,
+    pub(crate) fn decide(self, request: &PermissionPrompt) -> RequestAction {
+        let mode = match self.approve {
+            ApprovalLevel::All => ApprovalMode::All,
+            ApprovalLevel::Reads => ApprovalMode::Reads,
+            ApprovalLevel::None => ApprovalMode::Ask,
         };
-        if approved
-            && !request.must_ask_user
-            && let Some(answer) = request.allow_once()
-        {
-            return ApprovalDecision::Allow(answer);
+        let mode = if request.must_ask_user { ApprovalMode::Ask } else { mode };
+        match mode.decide(&request.to_params(), &request.tool.kind) {
+            ApprovalDecision::Allow(answer) => return RequestAction::Allow(answer),
+            ApprovalDecision::FailTurn(answer) => return RequestAction::FailTurn(answer),
+            ApprovalDecision::AskUser | ApprovalDecision::Deny(_) => {}
         }
         match self.otherwise {
-            None => ApprovalDecision::AskUser,
-            Some(UnapprovedAction::Wait) => ApprovalDecision::LeaveOpen,
-            Some(UnapprovedAction::Deny) => ApprovalDecision::Deny(request.reject_once()),
-            Some(UnapprovedAction::Fail) => ApprovalDecision::Fail(request.reject_once()),
+            None => RequestAction::AskUser,
+            Some(UnapprovedAction::Wait) => RequestAction::LeaveOpen,
+            Some(UnapprovedAction::Deny) => RequestAction::Deny(request.reject_once()),
+            Some(UnapprovedAction::Fail) => RequestAction::Fail(request.reject_once()),
         }
     }
 }
@@ -79,40 +80,33 @@ mod tests {
         approve: ApprovalLevel,
         otherwise: Option<UnapprovedAction>,
         kind: &str,
-    ) -> ApprovalDecision {
+    ) -> RequestAction {
         ApprovalRules { approve, otherwise }.decide(&permission_request(kind, OPTIONS))
     }
 
     #[test]
-    fn approve_reads_allows_only_tools_that_change_nothing() {
-        for kind in READ_KINDS {
-            let allowed = decide(ApprovalLevel::Reads, Some(UnapprovedAction::Deny), kind);
-            assert!(
-                matches!(allowed, ApprovalDecision::Allow(it) if it["outcome"]["optionId"] == "once")
-            );
-        }
-        for kind in ["edit", "execute", "delete", "other", ""] {
-            let denied = decide(ApprovalLevel::Reads, Some(UnapprovedAction::Deny), kind);
-            assert!(
-                matches!(denied, ApprovalDecision::Deny(it) if it["outcome"]["optionId"] == "no")
-            );
-        }
+    fn approve_reads_leaves_other_tools_to_on_ask() {
+        let allowed = decide(ApprovalLevel::Reads, Some(UnapprovedAction::Deny), "read");
+        assert!(matches!(allowed, RequestAction::Allow(it) if it["outcome"]["optionId"] == "once"));
+        let denied = decide(ApprovalLevel::Reads, Some(UnapprovedAction::Deny), "edit");
+        assert!(matches!(denied, RequestAction::Deny(it) if it["outcome"]["optionId"] == "no"));
+        assert_eq!(decide(ApprovalLevel::Reads, None, "edit"), RequestAction::AskUser);
     }
 
     #[test]
     fn unapproved_request_goes_to_the_user_or_follows_on_ask() {
-        assert_eq!(decide(ApprovalLevel::None, None, "read"), ApprovalDecision::AskUser);
+        assert_eq!(decide(ApprovalLevel::None, None, "read"), RequestAction::AskUser);
         assert_eq!(
             decide(ApprovalLevel::None, Some(UnapprovedAction::Wait), "read"),
-            ApprovalDecision::LeaveOpen
+            RequestAction::LeaveOpen
         );
         assert!(matches!(
             decide(ApprovalLevel::None, Some(UnapprovedAction::Fail), "read"),
-            ApprovalDecision::Fail(_)
+            RequestAction::Fail(_)
         ));
         assert!(matches!(
             decide(ApprovalLevel::All, Some(UnapprovedAction::Fail), "edit"),
-            ApprovalDecision::Allow(_)
+            RequestAction::Allow(_)
         ));
     }
 
@@ -122,15 +116,18 @@ mod tests {
             PermissionPrompt { must_ask_user: true, ..permission_request("edit", OPTIONS) };
         let rules =
             ApprovalRules { approve: ApprovalLevel::All, otherwise: Some(UnapprovedAction::Fail) };
-        assert!(matches!(rules.decide(&request), ApprovalDecision::Fail(_)));
+        assert!(matches!(rules.decide(&request), RequestAction::Fail(_)));
     }
 
     #[test]
-    fn permanent_permission_is_not_granted_automatically() {
-        let request =
-            permission_request("edit", &[("ever", "allow_always"), ("no", "reject_once")]);
+    fn approve_all_takes_a_permanent_option_if_nothing_else_is_offered_or_fails_the_turn() {
         let rules =
             ApprovalRules { approve: ApprovalLevel::All, otherwise: Some(UnapprovedAction::Deny) };
-        assert!(matches!(rules.decide(&request), ApprovalDecision::Deny(_)));
+        let permanent =
+            permission_request("edit", &[("ever", "allow_always"), ("no", "reject_once")]);
+        let allowed = rules.decide(&permanent);
+        assert!(matches!(allowed, RequestAction::Allow(it) if it["outcome"]["optionId"] == "ever"));
+        let refusal = permission_request("edit", &[("no", "reject_once")]);
+        assert!(matches!(rules.decide(&refusal), RequestAction::FailTurn(_)));
     }
 }

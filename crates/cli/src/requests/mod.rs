@@ -4,7 +4,7 @@ mod approval;
 mod details;
 mod open;
 
-pub(crate) use approval::{ApprovalDecision, ApprovalLevel, ApprovalRules, UnapprovedAction};
+pub(crate) use approval::{ApprovalLevel, ApprovalRules, RequestAction, UnapprovedAction};
 pub(crate) use open::{OpenRequest, list_open_requests};
 
 use crate::out::{BRIGHT, DIM, NAME, paint};
@@ -114,13 +114,19 @@ impl PermissionPrompt {
 
     /// The answer that allows the call once, if the agent offers it.
     pub(crate) fn allow_once(&self) -> Option<Value> {
-        self.options.iter().find(|it| it.kind == "allow_once").map(select_option)
+        jackfield_policy::allow_once(&self.to_params())
     }
 
     /// The answer that rejects the call once; without such an option, the answer that cancels the request.
     pub(crate) fn reject_once(&self) -> Value {
-        let rejection = self.options.iter().find(|it| it.kind == "reject_once");
-        rejection.map_or_else(|| json!({ "outcome": { "outcome": "cancelled" } }), select_option)
+        jackfield_policy::deny_once(&self.to_params())
+    }
+
+    /// The options as in the parameters of the request.
+    fn to_params(&self) -> Value {
+        let option =
+            |it: &PromptedOption| json!({ "optionId": it.id, "name": it.name, "kind": it.kind });
+        json!({ "options": self.options.iter().map(option).collect::<Vec<_>>() })
     }
 
     /// The name of the option that an answer chooses.
@@ -207,7 +213,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn automatic_answers_are_never_permanent() {
+    fn allow_and_reject_are_never_permanent() {
         let request =
             permission_request("execute", &[("ever", "allow_always"), ("never", "reject_always")]);
         assert_eq!(request.allow_once(), None);

@@ -36,6 +36,28 @@ fn approve_all_allows_each_request_once() {
 }
 
 #[test]
+fn request_that_approve_all_cannot_allow_fails_the_turn_with_exit_code_5() {
+    let home = TestHome::new();
+    let request = permission_request(1, "edit").replace("allow_", "reject_");
+    let why = "no option allows it; the agent offers `Reject` (reject_once)";
+    let error = json!({
+        "code": -31024, "message": "permission request `Run cargo test` was not approved",
+        "data": { "jackfield": { "code": "not_approved", "request": "Run cargo test", "why": why } },
+    });
+    let response = json!({ "jsonrpc": "2.0", "id": "$prompt", "error": error }).to_string();
+    let received =
+        FakeHub::new().on("session/prompt", &[request]).on("answer", &[response]).start(&home);
+    let outcome = home.run(&["run", "--approve", "all", "hello", "--", "goose", "acp"]);
+    insta::assert_snapshot!("ask_not_approved", outcome.to_snapshot());
+    assert_eq!(outcome.code, 5);
+    let answer = &received.with_method("answer")[0]["result"];
+    assert_eq!(answer["outcome"]["outcome"], "cancelled");
+    assert!(answer["_meta"]["jackfield"]["failTurn"].is_string(), "{answer}");
+    let opened = &received.with_method("session/new")[0]["params"];
+    assert_eq!(opened["_meta"]["jackfield"]["approve"], "all");
+}
+
+#[test]
 fn approve_reads_allows_reads_and_denies_writes() {
     let (outcome, received) = run("read", &["--approve", "reads"]);
     assert_eq!((outcome.code, chosen(&received)), (0, json!("once")));

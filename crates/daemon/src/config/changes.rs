@@ -16,6 +16,7 @@ impl Settings {
         let mut changes = SettingsChanges::default();
         apply_setting(&mut changes, "default_agent", &mut self.default_agent, new.default_agent);
         apply_setting(&mut changes, "agents", &mut self.agents, new.agents);
+        apply_setting(&mut changes, "mcp", &mut self.mcp, new.mcp);
         apply_setting(&mut changes, "sessions", &mut self.sessions, new.sessions);
         apply_setting(&mut changes, "liveness", &mut self.liveness, new.liveness);
         apply_setting(&mut changes, "notify", &mut self.notify, new.notify);

@@ -1,6 +1,7 @@
 //! `[http]`: host names and origins of the web server, its certificate, and the directories in
 //! which its clients may start agents.
 
+use jackfield_policy::ApprovalMode;
 use jackfield_transport::TlsCertificate;
 use jackfield_web::{
     http::{HttpHost, WebOrigin},
@@ -36,6 +37,10 @@ pub struct HttpSettings {
     pub uploads: Option<PathBuf>,
     /// The clients that requests are expected from.
     pub profile: ClientProfile,
+    /// How permission requests of runs are answered whose request has no `approve` [default: that of the
+    /// profile]: `ask` leaves them to a person, `all` allows them, `reads` allows tools that change nothing,
+    /// `none` denies them.
+    pub approve: Option<ApprovalMode>,
 }
 
 impl HttpSettings {
@@ -85,6 +90,7 @@ impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for ParsedString<T> {
 #[cfg(test)]
 mod tests {
     use super::super::{load, parse};
+    use jackfield_policy::ApprovalMode;
     use std::{fs, path::Path};
 
     #[test]
@@ -124,6 +130,15 @@ mod tests {
         let http = load(&file).unwrap().http;
         assert_eq!(http.roots, [dir.path().join("work"), "/srv".into()]);
         assert_eq!((http.projects, http.uploads), (Some(dir.path().join("p")), None));
+    }
+
+    #[test]
+    fn permission_requests_are_left_to_a_person_unless_configured() {
+        assert_eq!(parse("").unwrap().http.approve, None);
+        let approve = parse("[http]\napprove = \"all\"\n").unwrap().http.approve;
+        assert_eq!(approve, Some(ApprovalMode::All));
+        let reason = parse("[http]\napprove = \"some\"\n").unwrap_err();
+        assert!(reason.contains("line 2") && reason.contains("`reads`"), "{reason}");
     }
 
     #[test]

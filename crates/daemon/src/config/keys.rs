@@ -128,6 +128,8 @@ pub const CONFIG_KEYS: &[ConfigKey] = &[
         "The directory of the projects that requests name."),
     key("http.uploads", Path, Unset("`uploads` in the state directory"), AfterRestart, "\"/srv/uploads\"",
         "The directory of uploaded images."),
+    key("http.approve", Choice(&["ask", "all", "reads", "none"]), Unset("`ask`, or `all` with the profile `open-design`"), AfterRestart, "\"all\"",
+        "How permission requests of runs are answered whose request has no `approve`: by a person (`ask`), allowed (`all`), allowed if the tool changes nothing and else denied (`reads`), or denied (`none`)."),
 
     key("agents.NAME.command", TextList, Unset("the catalog's command"), Now, "[\"goose\", \"acp\"]",
         "The program of the agent and its arguments; not a shell line. It is required if the catalog has no agent of this name."),
@@ -141,6 +143,21 @@ pub const CONFIG_KEYS: &[ConfigKey] = &[
         "The number of sessions that one process serves."),
     key("agents.NAME.fallback", Text, Unset("the session fails"), Now, "\"codex\"",
         "The agent that is used when this one cannot be started or keeps failing."),
+    key("agents.NAME.mcp", TextList, Value("[]"), Now, "[\"github\"]",
+        "The MCP servers that every session of the agent gets: names of `[mcp.NAME]` tables."),
+
+    key("mcp.NAME.command", Text, Unset("the server has a `url`"), Now, "\"npx\"",
+        "The program of an MCP server, which agents start for a session. A server has either a `command` or a `url`."),
+    key("mcp.NAME.args", TextList, Value("[]"), Now, "[\"-y\", \"@modelcontextprotocol/server-github\"]",
+        "The arguments of the program."),
+    key("mcp.NAME.env", TextTable, Value("{}"), Now, "{ GITHUB_TOKEN = \"…\" }",
+        "Variables that are set for the program."),
+    key("mcp.NAME.url", Text, Unset("the server has a `command`"), Now, "\"https://search.example.org/mcp\"",
+        "The address of an MCP server that already runs."),
+    key("mcp.NAME.headers", TextTable, Value("{}"), Now, "{ Authorization = \"Bearer …\" }",
+        "Headers of requests to `url`."),
+    key("mcp.NAME.type", Choice(&["stdio", "http", "sse"]), Unset("`stdio` for a `command`, `http` for a `url`"), Now, "\"sse\"",
+        "The transport of the server."),
 ];
 
 /// The key of a path such as `agents.goose.command`.

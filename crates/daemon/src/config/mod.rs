@@ -27,6 +27,8 @@ pub struct Settings {
     pub http: HttpSettings,
     pub liveness: LivenessSettings,
     pub agents: BTreeMap<String, AgentSettings>,
+    /// MCP servers by name, for `mcp` of an agent, `run --mcp` and the HTTP API.
+    pub mcp: BTreeMap<String, McpServerSettings>,
 }
 
 /// `[agents.NAME]`.
@@ -52,6 +54,9 @@ pub struct AgentSettings {
     /// The agent that is used when this one cannot be started or keeps failing.
     #[serde(default)]
     pub fallback: Option<String>,
+    /// The names of the MCP servers (`[mcp.NAME]`) that every session of this agent gets.
+    #[serde(default)]
+    pub mcp: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -118,6 +123,7 @@ impl Settings {
             notify.check().map_err(|it| InvalidSetting::new(&["notify"], it))?;
         }
         self.http.check().map_err(|it| InvalidSetting::new(&["http"], it))?;
+        self.check_mcp()?;
         for (name, agent) in &self.agents {
             if agent.command.as_ref().is_some_and(Vec::is_empty) {
                 let reason = format!(
@@ -152,6 +158,7 @@ mod document;
 mod duration;
 mod http;
 pub mod keys;
+mod mcp;
 mod reference;
 mod sessions;
 
@@ -159,6 +166,7 @@ pub use changes::SettingsChanges;
 pub use document::{ConfigDocument, ConfigProblem, describe_unknown_key};
 pub use duration::DurationSetting;
 pub use http::HttpSettings;
+pub use mcp::McpServerSettings;
 pub use reference::format_key_reference;
 pub use sessions::{LivenessSettings, SessionSettings};
 

@@ -5,6 +5,9 @@ use super::keys::{
 };
 use std::fmt::Write as _;
 
+/// Keys that cannot be set together with others of the same example.
+const ALTERNATIVES: [&str; 3] = ["mcp.NAME.url", "mcp.NAME.headers", "mcp.NAME.type"];
+
 /// The reference as Markdown: for each section a table of its keys and an example.
 pub fn format_key_reference() -> String {
     let mut text = String::new();
@@ -22,7 +25,7 @@ pub fn format_key_reference() -> String {
         if !section.is_empty() {
             add_line(&mut text, format_args!("[{}]", example_section(section)));
         }
-        for key in keys {
+        for key in keys.iter().filter(|it| !ALTERNATIVES.contains(&it.name)) {
             add_line(&mut text, format_args!("{} = {}", key.last_segment(), key.example));
         }
         add_line(&mut text, format_args!("```\n"));
@@ -48,7 +51,8 @@ fn add_row(text: &mut String, key: &ConfigKey) {
 }
 
 fn example_section(section: &str) -> String {
-    let segments = section.split('.').map(|it| if is_placeholder(it) { "goose" } else { it });
+    let name = if section.starts_with("mcp.") { "github" } else { "goose" };
+    let segments = section.split('.').map(|it| if is_placeholder(it) { name } else { it });
     segments.collect::<Vec<_>>().join(".")
 }
 

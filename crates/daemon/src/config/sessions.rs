@@ -4,7 +4,7 @@ use super::{AgentSettings, DurationSetting, Settings};
 use jackfield_events::AgentName;
 use jackfield_hub::{AgentPool, Config, Liveness, Sleep};
 use serde::Deserialize;
-use std::{collections::BTreeMap, num::NonZeroUsize};
+use std::{collections::BTreeMap, num::NonZeroUsize, sync::Arc};
 
 /// `[sessions]`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -43,6 +43,7 @@ impl Settings {
             seed,
             sleep: self.sleep(),
             liveness: self.liveness(),
+            mcp: Arc::new(self.mcp_config()),
             ..Config::default()
         }
     }

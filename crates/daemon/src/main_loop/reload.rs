@@ -5,6 +5,7 @@ use super::MainLoop;
 use crate::config;
 use jackfield_hub::Input;
 use jackfield_protocol::chain;
+use std::sync::Arc;
 
 impl MainLoop {
     /// Applies the current configuration. An invalid file changes nothing.
@@ -45,6 +46,7 @@ impl MainLoop {
             default_agent: settings.default_agent.as_deref().map(Into::into),
             sleep: settings.sleep(),
             liveness: settings.liveness(),
+            mcp: Arc::new(settings.mcp_config()),
         };
         let (agents, pools) =
             (self.effects.agent_registry.list_launches(), self.effects.agent_registry.pools());

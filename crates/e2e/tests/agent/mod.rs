@@ -11,6 +11,7 @@ mod errors;
 mod kill;
 mod limits;
 mod mcp;
+mod mcp_run;
 mod openai_agent;
 mod options;
 mod other_clients;

@@ -3,6 +3,7 @@
 mod cut_off;
 mod described;
 mod idempotency;
+mod mcp;
 pub(crate) mod metrics;
 mod open_design;
 mod opening;

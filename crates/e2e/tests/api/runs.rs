@@ -1,6 +1,8 @@
 //! Runs from their prompt to their end.
 
-use super::{BOUND, assert_whole, body, events, install, make, names, serve, status, text, until};
+use super::{
+    BOUND, assert_whole, body, events, install, make, names, serve, serve_with, status, text, until,
+};
 use jackfield_e2e::{Home, wait_for};
 use serde_json::json;
 use std::{
@@ -206,6 +208,31 @@ fn asks_wait_in_the_inbox_unless_the_run_says_how_they_are_answered() {
         let (run, _) = make(&web, &body);
         assert_eq!(text(&events(&web, &run)), format!("ask 1: {answer}"), "{approve}");
     }
+    daemon.stop();
+}
+
+#[test]
+fn configured_approval_takes_what_is_offered_or_fails_the_run_with_the_name_of_the_request() {
+    let home = Home::new();
+    let (daemon, web) = serve_with(&home, &[], "[http]\napprove = \"all\"\n");
+    let (run, session) = make(&web, &body("ask-offering reject-once approve_for_session"));
+    assert_eq!(text(&events(&web, &run)), "ask 1: approve_for_session");
+    let next = |message: &str| json!({ "sessionId": session, "message": message });
+    let (run, _) = make(&web, &next("ask-offering reject-once allow-always"));
+    assert_eq!(text(&events(&web, &run)), "ask 1: allow-always");
+    let (run, _) = make(&web, &next("ask-offering reject-once"));
+    let end = events(&web, &run).last().unwrap().json();
+    let expected = "permission request `touch a file` was not approved: no option allows it; the agent \
+                    offers `reject-once` (reject_once)";
+    assert_eq!(end["status"], "failed");
+    assert_eq!(end["error"]["message"], expected);
+    // A request may ask for a person all the same.
+    let mut asking = next("ask");
+    asking["approve"] = json!("ask");
+    let (run, _) = make(&web, &asking);
+    let ask = wait_for("the ask", BOUND, || web.get("/api/asks").good()["asks"].get(0).cloned());
+    web.post(&format!("/api/asks/{session}/{}", ask["ask"]), &json!({ "option": "allow" })).good();
+    assert_eq!(text(&events(&web, &run)), "ask 1: allow-once");
     daemon.stop();
 }
 

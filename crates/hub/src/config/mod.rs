@@ -1,10 +1,12 @@
 //! The configuration of the hub.
 
 mod liveness;
+mod mcp;
 mod unanswered_rule;
 
 pub use liveness::Liveness;
 pub(crate) use liveness::{StartLimits, WaitPhase};
+pub use mcp::McpConfig;
 pub use unanswered_rule::{AskRule, Unanswered};
 
 use crate::{Launch, Limits, PolicySet};
@@ -30,6 +32,8 @@ pub struct Config {
     pub liveness: Liveness,
     /// The process pools of agents by name.
     pub pools: BTreeMap<AgentName, AgentPool>,
+    /// The MCP servers that sessions and agents can name.
+    pub mcp: Arc<McpConfig>,
     /// The name of this host in a fleet.
     pub host: Option<HostId>,
     /// Whether suspended sessions without subscribers stay in memory. In a fleet they are taken over again when they are
@@ -51,6 +55,7 @@ impl Default for Config {
             sleep: Sleep::default(),
             liveness: Liveness::default(),
             pools: BTreeMap::new(),
+            mcp: Arc::default(),
             host: None,
             keep_asleep: true,
             lost_records: None,

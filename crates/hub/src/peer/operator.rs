@@ -52,10 +52,13 @@ pub(crate) fn refusal_reason(peer: &PeerProcess, operation: &str) -> String {
     }
 }
 
-/// Whether a request has an MCP server that is a program. A notation that ACP does not define counts as one, because an
+/// Whether a request has an MCP server that is a program, or names a configured server. A notation that ACP does not define counts as one, because an
 /// agent may understand it.
 fn has_server_command(frame: &Frame) -> bool {
     let Ok(params) = unique_json::parse(frame.params().unwrap_or("{}")) else { return true };
+    if params.pointer("/_meta/jackfield/mcp").is_some_and(|it| !it.is_null()) {
+        return true;
+    }
     match &params["mcpServers"] {
         Value::Null => false,
         Value::Array(servers) => servers.iter().any(|it| {

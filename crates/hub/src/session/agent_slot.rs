@@ -30,9 +30,17 @@ impl Session {
     pub(crate) fn on_agent_ready(&mut self, parts: &mut HubParts, agent: AgentId) {
         match &self.stage {
             SessionStage::Opening(opening) => {
-                let params = opening.params().to_owned();
-                let pending = PendingRequest::New(self.id.clone());
-                self.send_agent_request(parts, agent, Method::SessionNew, &params, pending);
+                let Some(process) = parts.agents.processes.get(&agent) else { return };
+                match opening.agent_params(parts, process) {
+                    Ok(params) => {
+                        let pending = PendingRequest::New(self.id.clone());
+                        self.send_agent_request(parts, agent, Method::SessionNew, &params, pending);
+                    }
+                    Err(fault) => {
+                        self.leave_agent(parts, agent, "");
+                        self.fail_opening(parts, &fault);
+                    }
+                }
             }
             SessionStage::Restoring(_) => {
                 parts.cx.post(HubMessage::TryRestoreStep(self.id.clone()));

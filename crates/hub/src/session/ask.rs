@@ -218,6 +218,9 @@ impl Session {
         }
         self.deliver_answer(parts, &ask, frame);
         self.mark_agent_used(parts, true);
+        if permission {
+            self.fail_unapproved_turn(parts, &ask, frame);
+        }
     }
 
     /// The agent withdrew a request. Returns false if it is not an open request of this session.

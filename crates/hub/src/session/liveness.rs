@@ -10,7 +10,7 @@ use crate::{
     parts::HubParts,
 };
 use jackfield_events::{AgentQuiet, EventBody};
-use jackfield_protocol::{is_planted, redact, rfc3339};
+use jackfield_protocol::{Fault, is_planted, redact, rfc3339};
 use serde_json::{Value, json};
 
 impl Agents {
@@ -128,7 +128,7 @@ impl Session {
             "{why}; the limit is {limit} (`{}` in `[liveness]`)",
             Liveness::max_name(phase)
         );
-        self.cancel_overdue_turn(parts, why);
+        self.fail_turn(parts, Fault::Interrupted { why });
     }
 
     /// The state of a session for lists.

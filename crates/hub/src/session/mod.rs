@@ -2,6 +2,7 @@
 
 mod activity;
 mod agent_exit;
+mod agent_params;
 mod agent_slot;
 mod agent_updates;
 mod answer;

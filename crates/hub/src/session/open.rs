@@ -1,9 +1,12 @@
 //! The opening of a session: it is requested from the agent, whose answer starts the log.
 
-use super::{Session, SessionStage};
+use super::{
+    Session, SessionStage,
+    agent_params::{AgentParams, check_configured_servers},
+};
 use crate::{
     AgentId, ConnId, Launch, Note, Seq, SessionId,
-    agent::{error_of, is_journaled},
+    agent::{Agent, error_of, is_journaled},
     budget::ByteCharge,
     context::HubContext,
     fallback::{self, FailedAgent},
@@ -53,6 +56,17 @@ impl SessionOpening {
 
     pub(super) fn params(&self) -> &str {
         self.frame.params().unwrap_or("{}")
+    }
+
+    /// The parameters of `session/new` as the agent gets them.
+    pub(super) fn agent_params(&self, parts: &HubParts, agent: &Agent) -> Result<String, Fault> {
+        let config = &parts.cx.config;
+        let params: Value = serde_json::from_str(self.params()).unwrap_or_default();
+        check_configured_servers(config, agent, &params)?;
+        let connection = parts.clients.connections.get(&self.conn);
+        let unenforced = connection.is_some_and(|it| it.unenforced);
+        let (agent, cwd) = (&*agent.launch.name, &*self.cwd().to_string_lossy());
+        AgentParams { config, agent, cwd, unenforced }.compose(self.params())
     }
 
     fn cwd(&self) -> &Path {

@@ -51,7 +51,7 @@ impl Session {
     }
 
     fn try_method(&mut self, parts: &mut HubParts, agent: AgentId, way: RestoreMethod) {
-        let params = self.restore_params(way);
+        let params = self.restore_params(&parts.cx, way);
         let Some(restoring) = self.restoring() else { return };
         (restoring.way, restoring.step) = (Some(way), Step::Asked);
         (restoring.retells, restoring.tells) = (false, false);

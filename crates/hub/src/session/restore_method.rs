@@ -1,6 +1,6 @@
 //! The methods by which an agent can restore a session: which of them it offers, and their parameters.
 
-use super::Session;
+use super::{Session, agent_params::AgentParams};
 use crate::{
     agent::{PeerCapabilities, RestoreMethod},
     context::HubContext,
@@ -23,7 +23,7 @@ impl Session {
     }
 
     /// The parameters of `session/new`, with the session id of the agent.
-    pub(super) fn restore_params(&self, way: RestoreMethod) -> String {
+    pub(super) fn restore_params(&self, cx: &HubContext, way: RestoreMethod) -> String {
         let state = self.summary();
         let mut params: Value = serde_json::from_str(state.params.as_str()).unwrap_or_default();
         if !params.is_object() {
@@ -40,7 +40,10 @@ impl Session {
         if params.get("mcpServers").is_none() {
             params["mcpServers"] = json!([]);
         }
-        params.to_string()
+        let (config, agent, cwd) = (&cx.config, &*state.agent, &*state.cwd);
+        let params = params.to_string();
+        let composed = AgentParams { config, agent, cwd, unenforced: false }.compose(&params);
+        composed.unwrap_or(params)
     }
 
     pub(super) fn check_method(

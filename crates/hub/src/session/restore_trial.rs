@@ -45,8 +45,8 @@ impl Session {
         frame: &Frame,
     ) -> bool {
         let trial = self.restore_history.trial.take();
-        let overdue = self.turn.as_ref().is_some_and(Turn::is_overdue);
-        if !overdue
+        let has_failed = self.turn.as_ref().is_some_and(Turn::has_failed);
+        if !has_failed
             && frame.result().is_some_and(|it| !is_cancelled(it))
             && !is_planted("repeat-digest")
         {

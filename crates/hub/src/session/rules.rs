@@ -18,7 +18,7 @@ use crate::{
 };
 use jackfield_events::{EventBody, RawJson, RuleLearned, UnaskedCall, UserAnswered};
 use jackfield_policy::{self as policy, PolicyDecision, Rule, RuleEffect, ToolCallFacts};
-use jackfield_protocol::{Frame, redact};
+use jackfield_protocol::{Fault, Frame, redact, visible};
 use serde_json::{Value, json};
 
 /// Kinds of tools that change something.
@@ -124,6 +124,26 @@ impl Session {
         let once = options.iter().find(|it| it["kind"] == once)?["optionId"].clone();
         result["outcome"]["optionId"] = once;
         Some(result.to_string())
+    }
+
+    /// Ends the turn if the answer of a client requires it, because no option allows the request.
+    pub(super) fn fail_unapproved_turn(
+        &mut self,
+        parts: &mut HubParts,
+        ask: &UserRequest,
+        answer: &Frame,
+    ) {
+        let answer: Value =
+            serde_json::from_str(answer.result().unwrap_or("{}")).unwrap_or_default();
+        let Some(why) = policy::turn_failure(&answer) else { return };
+        let (params, why) = (ask.frame.params_value(), why.to_owned());
+        let call = &params["toolCall"];
+        let reported = || find_reported_call(self, &params)?.text("title");
+        let title = call["title"].as_str().or_else(reported).or(call["toolCallId"].as_str());
+        let mut title = Value::from(title.unwrap_or("a tool"));
+        redact::json(&mut title);
+        let request = visible::line(title.as_str().unwrap_or_default()).into_owned();
+        self.fail_turn(parts, Fault::NotApproved { request, why });
     }
 
     /// Sets the deadline of a request, which the session may choose.

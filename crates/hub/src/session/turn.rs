@@ -37,7 +37,7 @@ pub(crate) struct Turn {
     /// The agent did something without asking that a rule requires asking for.
     pub(super) unasked: bool,
     /// Why the hub itself cancels it.
-    overdue: Option<String>,
+    failure: Option<Fault>,
 }
 
 impl Session {
@@ -57,8 +57,8 @@ impl Turn {
     }
 
     /// Whether it counts as interrupted, whatever the agent answers.
-    pub(super) fn is_overdue(&self) -> bool {
-        self.overdue.is_some()
+    pub(super) fn has_failed(&self) -> bool {
+        self.failure.is_some()
     }
 }
 
@@ -117,7 +117,7 @@ impl Session {
             asked: BTreeSet::new(),
             approved: BTreeSet::new(),
             unasked: false,
-            overdue: None,
+            failure: None,
         });
         self.mark_agent_used(parts, true);
         if !self.subscribers.contains_key(&driver) {
@@ -149,10 +149,8 @@ impl Session {
             let age_ms = parts.cx.now.since(turn.began);
             parts.cx.outputs.push_back(Output::EndTools { agent, age_ms });
         }
-        let outcome = match (turn.overdue.take(), outcome) {
-            (Some(why), _) => {
-                TurnOutcome::Interrupted(RawJson::trusted(Fault::Interrupted { why }.to_json()))
-            }
+        let outcome = match (turn.failure.take(), outcome) {
+            (Some(fault), _) => TurnOutcome::Interrupted(RawJson::trusted(fault.to_json())),
             (None, TurnOutcome::Failed(error) | TurnOutcome::Interrupted(error))
                 if turn.is_cancelled() && !parts.cx.is_stopping =>
             {
@@ -197,10 +195,10 @@ impl Session {
         parts.cx.timers.set(at, HubTimer::Cancel(self.id.clone(), number, 1));
     }
 
-    /// The turn was silent for longer than permitted.
-    pub(crate) fn cancel_overdue_turn(&mut self, parts: &mut HubParts, why: String) {
+    /// Cancels the running turn and gives it this outcome.
+    pub(crate) fn fail_turn(&mut self, parts: &mut HubParts, fault: Fault) {
         if let Some(turn) = self.turn.as_mut().filter(|it| it.cancelled == 0) {
-            turn.overdue = Some(why);
+            turn.failure = Some(fault);
             self.cancel_turn_at_agent(parts);
         }
     }

@@ -36,6 +36,7 @@ impl Sessions {
         parts.storage.require_working()?;
         let tenant = parts.clients.tenant_name(conn).map(str::to_owned);
         self.check_session_quota(parts, tenant.as_deref())?;
+        parts.cx.config.mcp.check_names(&params)?;
         let launch = parts.clients.choose_launch(&parts.cx, conn, &params, cwd)?;
         // A request that names an agent gets that one; otherwise it gets the agent of the connection.
         let names_agent = params.pointer("/_meta/jackfield/agent").is_some();

@@ -23,8 +23,9 @@ fn allowed_members(method: Method) -> &'static [&'static str] {
 /// `_meta`: members, and what ACP reserves for the W3C trace context.
 const META: [&str; 4] = ["jackfield", "traceparent", "tracestate", "baggage"];
 /// `_meta.jackfield`: what hub, gateway and API read in requests.
-const OUR_META: [&str; 12] = [
+const OUR_META: [&str; 13] = [
     "agent",
+    "approve",
     "asks",
     "fingerprint",
     "ifUnused",

@@ -11,6 +11,8 @@ pub(crate) enum OutgoingRequest {
         index: u32,
         stubborn: bool,
         title: String,
+        /// The ids of the options, which are also their names and kinds.
+        options: Vec<String>,
     },
     Elicit(ElicitationForm),
     FsRead {
@@ -94,9 +96,9 @@ impl OutgoingRequest {
         let session = request_context.session;
         let on_terminal = |id: &str| json!({"sessionId": session, "terminalId": id});
         match self {
-            OutgoingRequest::Permission { index, title, .. } => (
+            OutgoingRequest::Permission { index, title, options, .. } => (
                 "session/request_permission",
-                permission_params(session, &request_context.tool_id(*index), title),
+                permission_params(session, &request_context.tool_id(*index), title, options),
             ),
             OutgoingRequest::Elicit(form) => {
                 ("elicitation/create", elicitation_params(*form, request_context))
@@ -209,9 +211,14 @@ impl OutgoingRequest {
     }
 }
 
-fn permission_params(session: &str, tool: &str, title: &str) -> Value {
-    let option = |id: &str| json!({"optionId": id, "name": id, "kind": id.replace('-', "_")});
-    let options = ["allow-once", "allow-always", "reject-once", "reject-always"].map(option);
+/// The options of a permission request, unless the prompt names others.
+pub(crate) fn default_options() -> Vec<String> {
+    ["allow-once", "allow-always", "reject-once", "reject-always"].map(str::to_owned).to_vec()
+}
+
+fn permission_params(session: &str, tool: &str, title: &str, options: &[String]) -> Value {
+    let option = |id: &String| json!({"optionId": id, "name": id, "kind": id.replace('-', "_")});
+    let options: Vec<Value> = options.iter().map(option).collect();
     json!({
         "sessionId": session,
         "toolCall": {

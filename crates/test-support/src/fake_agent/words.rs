@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{
-    asks::{ElicitationForm, OutgoingRequest, TerminalAction, TerminalCommand},
+    asks::{ElicitationForm, OutgoingRequest, TerminalAction, TerminalCommand, default_options},
     flags::ProcessEnd,
 };
 
@@ -120,8 +120,15 @@ pub(crate) const WORDS: &[PromptWord] = &[
             index: 1,
             stubborn: false,
             title: it.to_owned(),
+            options: default_options(),
         };
         step_with_arguments(rest, |it| one_request(ask(it)))
+    }),
+    plain_word("ask-offering", |rest| {
+        let options: Vec<String> = rest.split_whitespace().map(str::to_owned).collect();
+        let (index, stubborn, title) = (1, false, "touch a file".to_owned());
+        let ask = OutgoingRequest::Permission { index, stubborn, title, options };
+        (!rest.is_empty()).then(|| vec![one_request(ask)])
     }),
     plain_word("ask-withdraw", |rest| {
         permission_requests("", false, Some(Duration::from_millis(parse_nth(rest, 0)?)))
@@ -341,6 +348,7 @@ fn permission_requests(
         index,
         stubborn,
         title: title.clone(),
+        options: default_options(),
     });
     Some(vec![TurnStep::SendRequests(asks.collect(), withdraw)])
 }

@@ -164,8 +164,8 @@ impl OpenAsk {
         }
         let is_id = self.options.iter().any(|it| it.option_id == option);
         match option {
-            "deny" => Ok(deny_once(&self.options)),
-            "allow" if !is_id => allow_once(&self.options).ok_or_else(|| {
+            "deny" => Ok(jackfield_policy::deny_once(&self.to_params())),
+            "allow" if !is_id => jackfield_policy::allow_once(&self.to_params()).ok_or_else(|| {
                 let hint = "choose one of its options by id";
                 ApiError::invalid(format!(
                     "request {} has no option that allows it once: {hint}",
@@ -175,18 +175,11 @@ impl OpenAsk {
             _ => Ok(select_option(option)),
         }
     }
-}
 
-/// The result that allows a request once; `None` if no option does.
-pub(crate) fn allow_once(options: &[AskOption]) -> Option<Value> {
-    options.iter().find(|it| it.kind == "allow_once").map(|it| select_option(&it.option_id))
-}
-
-/// The result that denies a request once. Without such an option the request is cancelled.
-pub(crate) fn deny_once(options: &[AskOption]) -> Value {
-    let rejection = options.iter().find(|it| it.kind == "reject_once");
-    let cancelled = || json!({ "outcome": { "outcome": "cancelled" } });
-    rejection.map_or_else(cancelled, |it| select_option(&it.option_id))
+    /// The options as in the parameters of the request.
+    fn to_params(&self) -> Value {
+        json!({ "options": self.options })
+    }
 }
 
 fn select_option(option: &str) -> Value {

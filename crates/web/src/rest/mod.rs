@@ -32,8 +32,9 @@ use agents::{AgentDirectory, LearnedAbilities};
 use axum::Router;
 use hub_client::HubClient;
 use jackfield_agents::probe::AgentSurvey;
+use jackfield_policy::ApprovalMode;
 use jackfield_transport::HubDialer;
-use runs::RunRegistry;
+use runs::{RequestedApproval, RunRegistry};
 use std::{
     collections::BTreeMap,
     fmt,
@@ -60,6 +61,9 @@ pub struct RestConfig {
     pub dirs: WorkDirs,
     /// The clients that requests are expected from.
     pub profile: ClientProfile,
+    /// How permission requests of runs are answered whose client does not choose; `None` for the default of the
+    /// profile.
+    pub approve: Option<ApprovalMode>,
     /// `None` for tenants: metrics cover all tenants.
     pub metrics: Option<MetricsRenderer>,
 }
@@ -77,12 +81,20 @@ pub(crate) struct RestState {
     runs: RunRegistry,
     dirs: WorkDirs,
     profile: ClientProfile,
+    approve: Option<ApprovalMode>,
     /// What the sessions of each agent have shown.
     learned: Mutex<BTreeMap<String, LearnedAbilities>>,
     metrics: Option<MetricsRenderer>,
 }
 
 impl RestState {
+    /// How permission requests of a run are answered: as the client has chosen, as configured, or as the profile
+    /// says.
+    pub(crate) fn choose_approval(&self, requested: Option<RequestedApproval>) -> ApprovalMode {
+        let chosen = requested.map(ApprovalMode::from).or(self.approve);
+        chosen.unwrap_or_else(|| self.profile.default_approval())
+    }
+
     pub(crate) fn learned(&self) -> MutexGuard<'_, BTreeMap<String, LearnedAbilities>> {
         self.learned.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -100,6 +112,7 @@ pub fn routes(config: &RestConfig) -> Router {
         runs: RunRegistry::default(),
         dirs: config.dirs.clone(),
         profile: config.profile,
+        approve: config.approve,
         learned: Mutex::default(),
         metrics: config.metrics.clone(),
     });

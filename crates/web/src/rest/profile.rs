@@ -1,6 +1,7 @@
 //! Profiles of clients that were written for another daemon and are used unchanged.
 
-use crate::rest::{check::RunBody, runs::ApprovalMode};
+use crate::rest::check::RunBody;
+use jackfield_policy::ApprovalMode;
 use serde::Deserialize;
 
 /// The defaults of requests that leave a choice open, and how invalid values are handled.
@@ -28,7 +29,14 @@ impl ClientProfile {
     pub(crate) fn complete_run(self, body: &mut RunBody) {
         if self == ClientProfile::OpenDesign {
             body.keep.get_or_insert(false);
-            body.approve.get_or_insert(ApprovalMode::All);
+        }
+    }
+
+    /// How permission requests are answered if neither the request nor the configuration says it.
+    pub(crate) fn default_approval(self) -> ApprovalMode {
+        match self {
+            ClientProfile::Jackfield => ApprovalMode::Ask,
+            ClientProfile::OpenDesign => ApprovalMode::All,
         }
     }
 
@@ -48,12 +56,12 @@ mod tests {
         ClientProfile::OpenDesign.complete_chat(&mut body);
         ClientProfile::OpenDesign.complete_run(&mut body);
         assert_eq!((body.keep, body.cancel_on_disconnect), (Some(false), Some(true)));
-        assert_eq!(body.approve, Some(ApprovalMode::All));
+        assert_eq!(ClientProfile::OpenDesign.default_approval(), ApprovalMode::All);
         let mut body = RunBody { keep: Some(true), ..RunBody::default() };
         ClientProfile::OpenDesign.complete_run(&mut body);
         assert_eq!(body.keep, Some(true));
         let mut body = RunBody::default();
         ClientProfile::Jackfield.complete_run(&mut body);
-        assert_eq!((body.keep, body.approve), (None, None));
+        assert_eq!(body.keep, None);
     }
 }

@@ -6,6 +6,7 @@ use crate::{
 };
 use jackfield_agents::{find::ProgramLocations, probe::AgentSurvey};
 use jackfield_catalog::Catalog;
+use jackfield_policy::ApprovalMode;
 use jackfield_transport::{BearerToken, ClientAuthenticator, EndpointAddress, HubDialer};
 use serde_json::{Value, json};
 use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
@@ -78,6 +79,7 @@ fn rest_config(dir: &Path, hub: EndpointAddress) -> RestConfig {
         hosted_agents: None,
         dirs: WorkDirs { projects: dir.join("p"), uploads: dir.join("u"), roots: vec![] },
         profile: crate::rest::ClientProfile::default(),
+        approve: None,
         metrics: None,
     }
 }

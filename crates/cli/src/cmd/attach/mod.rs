@@ -2,7 +2,7 @@
 
 mod view;
 
-use super::run::{AgentLaunchArgs, prepare_agent_restart};
+use super::run::{AgentLaunchArgs, NewSessionOptions, prepare_agent_restart};
 use crate::{
     context::CommandContext,
     env,
@@ -86,7 +86,7 @@ impl AttachCommand {
             &context.output,
         )?);
         launch.start_agent(&mut conn, "attach", ClientProtocol::WithHubEvents)?;
-        let opened = launch.open_session(&mut conn, &[])?;
+        let opened = launch.open_session(&mut conn, &NewSessionOptions::default())?;
         let id = opened["sessionId"].as_str().unwrap_or_default();
         let row = find_session(&list_sessions(&mut conn)?, id)?;
         Ok((conn, row))

@@ -1,5 +1,6 @@
 //! The agent of a session, its directory, and how long it may take to start.
 
+use super::mcp;
 use crate::{
     context::CommandContext,
     env,
@@ -11,7 +12,7 @@ use crate::{
 };
 use clap::Args;
 use jackfield_hub_client::ClientProtocol;
-use jackfield_protocol::acp::Method;
+use jackfield_protocol::{acp::Method, mcp_servers::McpServers};
 use serde_json::{Value, json};
 use std::{ffi::OsString, path::PathBuf};
 
@@ -32,6 +33,10 @@ pub(in crate::cmd) struct AgentLaunchArgs {
     #[arg(long, env = env::START_TIMEOUT, hide_env_values = true, value_name = "SECS", default_value_t = 60)]
     start_timeout: u64,
 
+    /// An MCP server for the session: a JSON file with servers, or the name of a configured one; can be repeated
+    #[arg(long, env = env::MCP, hide_env_values = true, value_name = "FILE|NAME")]
+    mcp: Vec<String>,
+
     /// Open the session even if policy rules deny something and the agent never asks for permission
     #[arg(long, env = env::UNENFORCED, hide_env_values = true, value_parser = env::flag_parser())]
     unenforced: bool,
@@ -44,6 +49,10 @@ pub(in crate::cmd) struct AgentLaunchArgs {
 impl AgentLaunchArgs {
     pub(in crate::cmd) fn has_command(&self) -> bool {
         !self.command.is_empty()
+    }
+
+    pub(in crate::cmd) fn has_mcp_servers(&self) -> bool {
+        !self.mcp.is_empty()
     }
 
     /// The chosen agent. For a local daemon, checks that the program exists.
@@ -66,7 +75,8 @@ impl AgentLaunchArgs {
     ) -> Result<AgentLaunch, CommandError> {
         let cwd = working_directory(self.cwd.as_deref())?;
         let (choice, start_seconds) = (self.choose_agent(context)?, self.start_timeout);
-        Ok(AgentLaunch { choice, cwd, start_seconds, time_limit, unenforced: self.unenforced })
+        let (mcp, unenforced) = (mcp::read_servers(&self.mcp)?, self.unenforced);
+        Ok(AgentLaunch { choice, cwd, start_seconds, time_limit, unenforced, mcp })
     }
 }
 
@@ -77,6 +87,15 @@ pub(in crate::cmd) struct AgentLaunch {
     start_seconds: u64,
     time_limit: Option<TimeLimit>,
     unenforced: bool,
+    mcp: McpServers,
+}
+
+/// What is set when a session is opened.
+#[derive(Debug, Default)]
+pub(in crate::cmd) struct NewSessionOptions {
+    pub(in crate::cmd) directories: Vec<PathBuf>,
+    /// All permission requests are approved.
+    pub(in crate::cmd) approves_all: bool,
 }
 
 impl AgentLaunch {
@@ -104,19 +123,30 @@ impl AgentLaunch {
             protocol,
             ResponseWait { waited_for: &waited_for, limit: self.start_limit() },
         )?;
-        Ok(if self.choice == AgentChoice::Configured { Value::Null } else { result })
+        if self.choice == AgentChoice::Configured {
+            return Ok(Value::Null);
+        }
+        mcp::check_transports(&self.mcp, &result)?;
+        Ok(result)
     }
 
     /// Opens a session and returns the result of `session/new`.
     pub(in crate::cmd) fn open_session(
         &self,
         conn: &mut CommandConnection,
-        additional_directories: &[PathBuf],
+        options: &NewSessionOptions,
     ) -> Result<Value, CommandError> {
         let waited_for = format!("{} to open a session", self.choice.display_name());
-        let mut params = json!({ "cwd": self.cwd, "mcpServers": [] });
-        if !additional_directories.is_empty() {
-            params["additionalDirectories"] = json!(additional_directories);
+        let mut params = json!({ "cwd": self.cwd, "mcpServers": self.mcp.servers });
+        if !self.mcp.names.is_empty() {
+            params["_meta"]["jackfield"]["mcp"] = json!(self.mcp.names);
+        }
+        if !options.directories.is_empty() {
+            params["additionalDirectories"] = json!(options.directories);
+        }
+        if options.approves_all {
+            // An adapter may start its program with the option that approves everything.
+            params["_meta"]["jackfield"]["approve"] = json!("all");
         }
         let opened = conn.call_method(
             Method::SessionNew,

@@ -4,13 +4,14 @@ mod driver;
 mod image;
 mod input;
 mod launch;
+mod mcp;
 mod no_wait;
 mod permissions;
 mod settings;
 mod stdin_prompts;
 mod target;
 
-pub(super) use launch::AgentLaunchArgs;
+pub(super) use launch::{AgentLaunchArgs, NewSessionOptions};
 pub(super) use target::prepare_agent_restart;
 
 use crate::{
@@ -46,6 +47,7 @@ const LINE_CHARS_MAX: usize = 200;
   $ jackfield run \"What does this project do?\" -- goose acp
   $ jackfield run -a claude --approve reads \"Find the bug in parse.rs\"
   $ jackfield run -a opencode -m anthropic/claude-opus-4-5 --mode plan --image ui.png \"Why is it cut off?\"
+  $ jackfield run -a codex --mcp .mcp.json --mcp github \"What does the latest issue say?\"
   $ git diff | jackfield run -a codex --format quiet --timeout 300 -
   $ jackfield run -a gemini -i
   $ jackfield run -i --input json --format json -- goose acp < prompts.jsonl
@@ -81,7 +83,7 @@ pub(crate) struct RunCommand {
     #[arg(long, env = env::TIMEOUT, hide_env_values = true, value_name = "SECS")]
     timeout: Option<u64>,
 
-    /// Approve automatically, each time once
+    /// Approve without asking
     #[arg(long, env = env::APPROVE, hide_env_values = true, value_enum, default_value_t = ApprovalLevel::None)]
     approve: ApprovalLevel,
 
@@ -187,6 +189,10 @@ impl RunCommand {
         if self.session.is_some() && self.settings.has_directories() {
             let message = "`--add-dir` cannot be combined with `--session`: directories are set when a session is opened";
             return Err(CommandError::usage(message, "leave out `--add-dir` or `--session`"));
+        }
+        if self.session.is_some() && self.launch_args.has_mcp_servers() {
+            let message = "`--mcp` cannot be combined with `--session`: MCP servers are set when a session is opened";
+            return Err(CommandError::usage(message, "leave out `--mcp` or `--session`"));
         }
         if self.interactive && self.no_wait {
             let message = "`--interactive` cannot be combined with `--no-wait`";

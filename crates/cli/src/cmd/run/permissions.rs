@@ -5,7 +5,7 @@ use crate::{
     out::{DIM, paint},
     plain_text::to_one_line,
     report::CommandError,
-    requests::{ApprovalDecision, PermissionPrompt, TITLE_CHARS_MAX, UnapprovedAction},
+    requests::{PermissionPrompt, RequestAction, TITLE_CHARS_MAX, UnapprovedAction},
 };
 use jackfield_protocol::Frame;
 use serde_json::Value;
@@ -22,11 +22,11 @@ impl TurnDriver<'_> {
             self.print_note(&paint(DIM, format!("ask   {} ({options})", request.summary())));
         }
         match self.options.rules.decide(&request) {
-            ApprovalDecision::Allow(answer) => {
+            RequestAction::Allow(answer) => {
                 self.print_note(&format!("allowed: {}", request.summary()));
                 self.conn.send_result(&request.id, &answer)
             }
-            ApprovalDecision::AskUser => {
+            RequestAction::AskUser => {
                 self.transcript.finish()?;
                 self.conn.watch_stdin()?;
                 self.conn.set_stdin_paused(false);
@@ -36,7 +36,7 @@ impl TurnDriver<'_> {
                 }
                 Ok(())
             }
-            ApprovalDecision::LeaveOpen => {
+            RequestAction::LeaveOpen => {
                 let session = &self.target.session;
                 self.print_note(&format!(
                     "{} asks: {}; answer it with `jackfield answer {session} …` or `jackfield attach \
@@ -46,11 +46,13 @@ impl TurnDriver<'_> {
                 ));
                 Ok(())
             }
-            ApprovalDecision::Deny(answer) => self.deny_request(&request, &answer),
-            ApprovalDecision::Fail(answer) => {
+            RequestAction::Deny(answer) => self.deny_request(&request, &answer),
+            RequestAction::Fail(answer) => {
                 self.deny_request(&request, &answer)?;
                 self.cancel_turn(CancelCause::Denied)
             }
+            // The hub ends the turn with an error that names the request.
+            RequestAction::FailTurn(answer) => self.conn.send_result(&request.id, &answer),
         }
     }
 
@@ -61,6 +63,8 @@ impl TurnDriver<'_> {
     ) -> Result<(), CommandError> {
         if let Some(turn) = &mut self.turn {
             turn.denied.push(format!("{} asked: {}", self.target.agent, request.summary()));
+            // The rule keeps `--approve` from allowing it.
+            turn.denied_by_rule |= request.must_ask_user;
         }
         self.print_note(&format!("denied: {}", request.summary()));
         self.conn.send_result(&request.id, answer)

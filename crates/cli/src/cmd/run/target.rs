@@ -1,11 +1,15 @@
 //! The session that receives the prompts: a new one, or an existing one.
 
-use super::{RunCommand, launch::AgentLaunch};
+use super::{
+    RunCommand,
+    launch::{AgentLaunch, NewSessionOptions},
+};
 use crate::{
     hub::{
         AgentChoice, CommandConnection, SessionRow, find_session, initialize_client, list_sessions,
     },
     report::CommandError,
+    requests::ApprovalLevel,
 };
 use jackfield_protocol::acp::Method;
 use serde_json::{Value, json};
@@ -70,7 +74,11 @@ impl RunCommand {
         if !initialize_result.is_null() {
             self.settings.check_capabilities(&agent, &initialize_result)?;
         }
-        let setup = launch.open_session(conn, &self.settings.directories()?)?;
+        let options = NewSessionOptions {
+            directories: self.settings.directories()?,
+            approves_all: self.approve == ApprovalLevel::All,
+        };
+        let setup = launch.open_session(conn, &options)?;
         let session = setup["sessionId"].as_str().unwrap_or_default().to_owned();
         Ok(TargetSession {
             session,

@@ -1,6 +1,6 @@
 //! The request bodies that start a run.
 
-use crate::rest::runs::ApprovalMode;
+use crate::rest::runs::RequestedApproval;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -44,8 +44,13 @@ pub(crate) struct RunBody {
     pub(crate) reasoning: Option<String>,
     /// One of the agent's modes.
     pub(crate) mode: Option<String>,
-    /// How permission requests are answered automatically. Without it they wait in `/api/asks`.
-    pub(crate) approve: Option<ApprovalMode>,
+    /// How permission requests are answered. The default is `approve` under [http] in config.toml, which is
+    /// `ask` if it is not set.
+    pub(crate) approve: Option<RequestedApproval>,
+    /// MCP servers for a new session: an array in the form of ACP, in which a text is the name of a configured
+    /// server, or an object with a member per server as in `.mcp.json`.
+    #[schema(value_type = Option<Object>)]
+    pub(crate) mcp_servers: Option<Value>,
     /// Open the session even if its agent never requests permission and the policy has deny rules.
     pub(crate) unenforced: Option<bool>,
     /// `/api/chat` only: cancel the run when the client disconnects. Otherwise the run continues.
@@ -117,8 +122,9 @@ pub(crate) struct PromptBody {
     reasoning: Option<String>,
     /// One of the agent's modes.
     mode: Option<String>,
-    /// How permission requests are answered automatically. Without it they wait in `/api/asks`.
-    approve: Option<ApprovalMode>,
+    /// How permission requests are answered. The default is `approve` under [http] in config.toml, which is
+    /// `ask` if it is not set.
+    approve: Option<RequestedApproval>,
     #[serde(flatten)]
     #[schema(ignore)]
     metadata: Map<String, Value>,

@@ -16,6 +16,8 @@ use crate::rest::{
     runs::{RunPlan, RunSettings, RunTarget, SettingChoices},
     sessions,
 };
+use jackfield_protocol::mcp_servers::parse_mcp_servers;
+use serde_json::Value;
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
@@ -67,8 +69,10 @@ async fn plan_new_session(state: &Arc<RestState>, mut body: RunBody) -> Result<R
         ..agent.run_settings()
     };
     let unenforced = body.unenforced.unwrap_or(false);
+    let mcp = parse_mcp_servers(body.mcp_servers.as_ref().unwrap_or(&Value::Null));
+    let mcp = mcp.map_err(ApiError::invalid)?;
     let (agent, cwd_of_target) = (agent.agent.id.clone(), cwd.clone());
-    let target = RunTarget::NewSession { agent, cwd: cwd_of_target, more_dirs, unenforced };
+    let target = RunTarget::NewSession { agent, cwd: cwd_of_target, more_dirs, unenforced, mcp };
     finish_plan(state, target, cwd, choices, settings, body).await
 }
 
@@ -95,6 +99,10 @@ async fn plan_in_session(
             "session `{session}` works in `{}`: omit `projectId`, `cwd` and `additionalDirectories`",
             row.cwd
         );
+        return Err(ApiError::invalid(why));
+    }
+    if body.mcp_servers.is_some() {
+        let why = "MCP servers are set when a session is opened: omit `mcpServers` or `sessionId`";
         return Err(ApiError::invalid(why));
     }
     let (choices, cwd) = (agent.validate_choices(&body)?, PathBuf::from(&row.cwd));
@@ -129,7 +137,7 @@ async fn finish_plan(
         warnings: body.warnings(),
         ..settings
     };
-    let approve = body.approve;
+    let approve = state.choose_approval(body.approve);
     let closes_session =
         matches!(target, RunTarget::NewSession { .. }) && !body.keep.unwrap_or(true);
     // The agent knows its directory. The prompt describes it only for clients with projects or a system

@@ -1,30 +1,42 @@
 //! Answers permission requests of a run automatically, as its client has chosen. Requests that a policy
 //! rule decides or leaves to a person are not answered.
 
-use crate::rest::asks::{AskOption, allow_once, deny_once};
 use jackfield_events::{EventBody, ReceivedEvent, UserAsked};
 use jackfield_hub_client::EventLine;
+use jackfield_policy::{ApprovalDecision, ApprovalMode};
 use jackfield_protocol::acp::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
-/// How permission requests of a run are answered automatically. Nothing is granted permanently.
+/// How permission requests of a run are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[schema(as = Approve)]
-pub(crate) enum ApprovalMode {
-    /// Allow everything, each time once.
+pub(crate) enum RequestedApproval {
+    /// A person answers, in `/api/asks` or another client.
+    Ask,
+    /// Allow everything: once if the agent offers it, else permanently or for the session. A request
+    /// without such an option fails the run.
     All,
-    /// Allow read-only tools; deny the rest.
+    /// Allow read-only tools, each time once; deny the rest.
     Reads,
     /// Deny everything.
     None,
 }
 
-/// The tool kinds that change nothing.
-const READ_KINDS: &[&str] = &["read", "search", "think", "fetch"];
+impl From<RequestedApproval> for ApprovalMode {
+    fn from(requested: RequestedApproval) -> ApprovalMode {
+        match requested {
+            RequestedApproval::Ask => ApprovalMode::Ask,
+            RequestedApproval::All => ApprovalMode::All,
+            RequestedApproval::Reads => ApprovalMode::Reads,
+            RequestedApproval::None => ApprovalMode::None,
+        }
+    }
+}
+
 /// The number of tool calls whose kind is remembered; permission requests are about recent calls.
 const CALLS_MAX: usize = 256;
 
@@ -66,26 +78,17 @@ impl AutoApprover {
             return None;
         }
         let params = &frame["params"];
-        let options: Vec<AskOption> =
-            serde_json::from_value(params["options"].clone()).unwrap_or_default();
-        let granted =
-            if self.is_approved(&params["toolCall"]) { allow_once(&options) } else { None };
-        match (granted, self.mode) {
-            (Some(result), _) => Some((number, result)),
-            // Only a permanent option is offered: a person must decide.
-            (None, ApprovalMode::All) => None,
-            (None, ApprovalMode::Reads | ApprovalMode::None) => Some((number, deny_once(&options))),
+        match self.mode.decide(params, self.find_kind(&params["toolCall"])) {
+            ApprovalDecision::AskUser => None,
+            ApprovalDecision::Allow(answer)
+            | ApprovalDecision::Deny(answer)
+            | ApprovalDecision::FailTurn(answer) => Some((number, answer)),
         }
     }
 
-    fn is_approved(&self, call: &Value) -> bool {
+    fn find_kind<'a>(&'a self, call: &'a Value) -> &'a str {
         let known = || self.kinds.get(call["toolCallId"].as_str()?).map(String::as_str);
-        let kind = call["kind"].as_str().or_else(known).unwrap_or_default();
-        match self.mode {
-            ApprovalMode::All => true,
-            ApprovalMode::Reads => READ_KINDS.contains(&kind),
-            ApprovalMode::None => false,
-        }
+        call["kind"].as_str().or_else(known).unwrap_or_default()
     }
 }
 
@@ -117,25 +120,29 @@ mod tests {
     const ALL_KINDS: &[&str] = &["allow_always", "allow_once", "reject_once", "reject_always"];
 
     #[test]
-    fn approved_request_is_allowed_once() {
+    fn approved_request_is_allowed_once_and_others_are_denied() {
         let (read, edit) = (json!({ "kind": "read" }), json!({ "kind": "edit" }));
         let (read, edit) = (asked(&read, ALL_KINDS, None), asked(&edit, ALL_KINDS, None));
         assert_eq!(chosen(ApprovalMode::All, &edit).as_deref(), Some("allow_once"));
         assert_eq!(chosen(ApprovalMode::Reads, &read).as_deref(), Some("allow_once"));
         assert_eq!(chosen(ApprovalMode::Reads, &edit).as_deref(), Some("reject_once"));
-        assert_eq!(chosen(ApprovalMode::None, &read).as_deref(), Some("reject_once"));
+        assert_eq!(chosen(ApprovalMode::Ask, &read), None);
     }
 
     #[test]
-    fn nothing_is_granted_permanently_and_rules_take_precedence() {
+    fn request_is_answered_also_if_no_option_allows_it_once() {
         let edit = json!({ "kind": "edit" });
-        assert_eq!(chosen(ApprovalMode::All, &asked(&edit, &["allow_always"], None)), None);
-        assert_eq!(
-            chosen(ApprovalMode::None, &asked(&edit, &[], None)).as_deref(),
-            Some("cancelled")
-        );
+        let only = |kind| chosen(ApprovalMode::All, &asked(&edit, &[kind], None));
+        assert_eq!(only("allow_always").as_deref(), Some("allow_always"));
+        assert_eq!(only("approve_for_session").as_deref(), Some("approve_for_session"));
+        assert_eq!(only("reject_once").as_deref(), Some("cancelled"));
+    }
+
+    #[test]
+    fn rules_take_precedence() {
         for effect in ["ask", "allow", "deny"] {
-            assert_eq!(chosen(ApprovalMode::All, &asked(&edit, ALL_KINDS, Some(effect))), None);
+            let asked = asked(&json!({ "kind": "edit" }), ALL_KINDS, Some(effect));
+            assert_eq!(chosen(ApprovalMode::All, &asked), None);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::{
     RunId, RunSettings, TrackedRun,
-    approval::{ApprovalMode, AutoApprover},
+    approval::AutoApprover,
     idempotency::{KeyedRequest, RunMaker, find_run_maker},
     opening::OpeningEnd,
     pending::{PendingRun, RunResultSender},
@@ -19,7 +19,8 @@ use jackfield_events::{EventBody, EventKind};
 use jackfield_hub_client::{
     ErrorResponse, EventLine, HubClientError, HubConnection, HubMessage, attach_params,
 };
-use jackfield_protocol::acp::Method;
+use jackfield_policy::ApprovalMode;
+use jackfield_protocol::{acp::Method, mcp_servers::McpServers};
 use serde_json::{Value, json};
 use std::{
     path::PathBuf,
@@ -37,6 +38,7 @@ pub(crate) enum RunTarget {
         more_dirs: Vec<PathBuf>,
         /// Open the session even if deny rules cannot be enforced in it.
         unenforced: bool,
+        mcp: McpServers,
     },
     ExistingSession {
         session: String,
@@ -57,7 +59,7 @@ pub(crate) struct RunPlan {
     pub(crate) target: RunTarget,
     pub(crate) prompt: RunPrompt,
     pub(crate) choices: SettingChoices,
-    pub(crate) approve: Option<ApprovalMode>,
+    pub(crate) approve: ApprovalMode,
     pub(crate) settings: RunSettings,
     pub(crate) request: Option<KeyedRequest>,
     /// Close the session when the run has ended, unless another client uses it.
@@ -93,7 +95,8 @@ pub(crate) async fn start_run(
         RunMaker::EarlierUnfollowed(sender, run) => {
             check_capacity(state)?;
             let pending = sender.pending_run().into_repeat();
-            tokio::spawn(follow_unfinished(state.clone(), run, body.approve, sender));
+            let approve = state.choose_approval(body.approve);
+            tokio::spawn(follow_unfinished(state.clone(), run, approve, sender));
             Ok(pending)
         }
     }
@@ -165,7 +168,7 @@ fn end_opening(run: &TrackedRun, end: OpeningEnd, sender: &RunResultSender) {
 async fn follow_unfinished(
     state: Arc<RestState>,
     run: Arc<TrackedRun>,
-    approve: Option<ApprovalMode>,
+    approve: ApprovalMode,
     sender: RunResultSender,
 ) {
     let stop = sender.stop.clone();
@@ -182,7 +185,7 @@ struct RunDriver {
     run: Arc<TrackedRun>,
     /// The id of the prompt request, if this driver sent it.
     prompt_id: Option<u64>,
-    approver: Option<AutoApprover>,
+    approver: AutoApprover,
     closes_session: bool,
 }
 
@@ -208,7 +211,7 @@ impl RunDriver {
             "_meta": { "jackfield": meta },
         });
         let prompt_id = Some(connection.send_request(Method::SessionPrompt, &params).await?);
-        let approver = plan.approve.map(AutoApprover::new);
+        let approver = AutoApprover::new(plan.approve);
         let (state, closes_session) = (state.clone(), plan.closes_session);
         Ok(RunDriver { state, connection, run, prompt_id, approver, closes_session })
     }
@@ -217,7 +220,7 @@ impl RunDriver {
     async fn join(
         state: &Arc<RestState>,
         run: &TrackedRun,
-        approve: Option<ApprovalMode>,
+        approve: ApprovalMode,
         stop: Arc<Notify>,
     ) -> Result<RunDriver, HubClientError> {
         let (id, session) = (run.id.clone(), run.id.session());
@@ -230,7 +233,7 @@ impl RunDriver {
             connection.send_request(Method::ControlRelease, &held).await?;
         }
         let run = Arc::new(TrackedRun::new(RunProgress::new(id.clone()), id, true, stop));
-        let approver = approve.map(AutoApprover::new);
+        let approver = AutoApprover::new(approve);
         let (state, closes_session) = (state.clone(), false);
         Ok(RunDriver { state, connection, run, prompt_id: None, approver, closes_session })
     }
@@ -290,7 +293,7 @@ impl RunDriver {
         sender: &mut Option<RunResultSender>,
     ) -> Result<(), HubClientError> {
         if line.kind() == Some(EventKind::Said) {
-            self.approver.iter_mut().for_each(|it| it.on_agent_message(line));
+            self.approver.on_agent_message(line);
             return Ok(());
         }
         let Some(event) = self.run.progress().apply(line) else { return Ok(()) };
@@ -300,7 +303,7 @@ impl RunDriver {
             sender.announce(Ok(self.run.clone()));
         }
         let answer = match &event.body {
-            EventBody::Asked(asked) => self.approver.as_ref().and_then(|it| it.answer(asked)),
+            EventBody::Asked(asked) => self.approver.answer(asked),
             _ => None,
         };
         let Some((ask, result)) = answer else { return Ok(()) };

@@ -21,7 +21,7 @@ mod progress;
 mod routes;
 mod session_setup;
 
-pub(crate) use approval::ApprovalMode;
+pub(crate) use approval::RequestedApproval;
 
 pub(crate) use driver::{RunPlan, RunTarget, start_run};
 pub(crate) use events::RunEvent;

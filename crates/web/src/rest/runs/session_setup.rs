@@ -13,7 +13,8 @@ use crate::rest::{
     hub_client::initialize,
 };
 use jackfield_hub_client::{HubClientError, HubConnection};
-use jackfield_protocol::acp::Method;
+use jackfield_policy::ApprovalMode;
+use jackfield_protocol::{acp::Method, mcp_servers::find_unsupported_server};
 use jackfield_views::options::{SessionSetting, SettingError, find_offer, plan_change};
 use serde_json::{Value, json};
 
@@ -61,20 +62,30 @@ pub(super) async fn prepare_session(
     let session = run.id.session();
     let mut connection = state.hub.dial().await?;
     let (setup, accepts_images, mut opened) = match target {
-        RunTarget::NewSession { agent, cwd, more_dirs, unenforced } => {
+        RunTarget::NewSession { agent, cwd, more_dirs, unenforced, mcp } => {
             let launch = json!({ "agent": agent, "cwd": cwd, "unenforced": unenforced });
             connection.call_method(Method::ControlConnect, &launch).await?;
             let initialized = initialize(&mut connection).await?;
             let mut learned = LearnedAbilities::from_initialize(&initialized);
             let accepts_images = learned.images;
-            let mut params = json!({ "cwd": cwd, "mcpServers": [] });
+            if let Some(why) = find_unsupported_server(&initialized, &mcp.servers) {
+                return Err(ApiError::invalid(why));
+            }
+            let mut params = json!({ "cwd": cwd, "mcpServers": mcp.servers });
             if !more_dirs.is_empty() {
                 check_more_dirs(agent, &learned)?;
                 params["additionalDirectories"] = json!(more_dirs);
             }
             params["_meta"] = json!({ "jackfield": { "session": session } });
+            if !mcp.names.is_empty() {
+                params["_meta"]["jackfield"]["mcp"] = json!(mcp.names);
+            }
             let add_key = |it: &KeyedRequest| it.add_to(&mut params["_meta"]["jackfield"]);
             plan.request.iter().for_each(add_key);
+            if plan.approve == ApprovalMode::All {
+                // An adapter may start its program with the option that approves everything.
+                params["_meta"]["jackfield"]["approve"] = json!(plan.approve);
+            }
             let setup = connection.call_method(Method::SessionNew, &params).await?;
             if setup["sessionId"] != session {
                 return Err(key_in_use_error());
