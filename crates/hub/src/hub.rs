@@ -84,9 +84,9 @@ impl Hub {
                 parts.agents.forget_warm_shapes(&mut parts.cx);
             }
             Input::SettingsChanged { default_agent, sleep, liveness, mcp } => {
-                parts.cx.config.default_agent = default_agent;
-                (parts.cx.config.sleep, parts.cx.config.liveness) = (sleep, liveness);
-                parts.cx.config.mcp = mcp;
+                let config = &mut parts.cx.config;
+                (config.default_agent, config.mcp) = (default_agent, mcp);
+                (config.sleep, config.liveness) = (sleep, liveness);
             }
             Input::Durable { session, upto } => self.on_durable(&session, upto),
             Input::AppendFailed { session, why } => sessions.on_append_failed(parts, &session, why),
@@ -114,9 +114,7 @@ impl Hub {
             Input::ReleaseSession { session } => sessions.on_release_requested(parts, &session),
             Input::TenantUsageReported { tenants } => parts.tenants.set_usage_elsewhere(&tenants),
             Input::PolicyChanged { policies } => parts.cx.config.policies = policies,
-            Input::Pressure => {
-                sessions.stop_idle_agent(parts, "the machine is short of memory");
-            }
+            Input::Pressure => sessions.on_memory_pressure(parts),
             Input::Served { agent, frame } => sessions.on_request_served(parts, agent, &frame),
             Input::ListenersChanged { conn, request, result } => {
                 parts.clients.answer_request(&mut parts.cx, conn, &request, result.as_deref());

@@ -4,7 +4,12 @@ use super::Serves;
 use jackfield_e2e::{Client, Home};
 use jackfield_test_support::scripted_model::{Reply, ScriptedModel};
 use serde_json::{Value, json};
-use std::process::{Child, Stdio};
+use std::{
+    process::{Child, Stdio},
+    time::Duration,
+};
+
+const STOP_MAX: Duration = Duration::from_secs(20);
 
 /// Starts a command that uses the model, with a client on its stdio.
 fn start(home: &Home, model: &ScriptedModel, args: &[&str]) -> (Child, Client) {
@@ -18,7 +23,7 @@ fn start(home: &Home, model: &ScriptedModel, args: &[&str]) -> (Child, Client) {
 
 #[test]
 fn session_new_accepts_the_forms_of_opencode_directly_and_through_the_hub() {
-    for args in [&["agent"][..], &["acp", "chat", "--isolated"]] {
+    for args in [&["agent"][..], &["acp", "chat"]] {
         let home = Home::new();
         let model = ScriptedModel::start([Reply::say("One.")]);
         model.serve_models(&json!({ "data": [{ "id": "small" }, { "id": "large" }] }));
@@ -52,5 +57,8 @@ fn session_new_accepts_the_forms_of_opencode_directly_and_through_the_hub() {
         assert!(client.heard.iter().any(is_notice), "the server that ended is reported");
         drop(client);
         assert!(child.wait().unwrap().success());
+        if args[0] == "acp" {
+            assert!(home.run(&["daemon", "stop"], STOP_MAX).status.success());
+        }
     }
 }

@@ -152,9 +152,13 @@ impl Sessions {
         true
     }
 
+    pub(crate) fn on_memory_pressure(&mut self, parts: &mut HubParts) {
+        self.stop_idle_agent(parts, "the machine is short of memory");
+    }
+
     /// Stops the process that is needed least: a warm one, else the one whose sessions were idle for the longest time.
     /// Returns false if there is none.
-    pub(crate) fn stop_idle_agent(&mut self, parts: &mut HubParts, why: &str) -> bool {
+    fn stop_idle_agent(&mut self, parts: &mut HubParts, why: &str) -> bool {
         if let Some(warm) = parts.agents.find_least_used(Agent::is_warm) {
             parts.agents.stop_agent(&mut parts.cx, warm);
             return true;

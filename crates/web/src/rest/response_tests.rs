@@ -6,7 +6,6 @@ use crate::{
 };
 use jackfield_agents::{find::ProgramLocations, probe::AgentSurvey};
 use jackfield_catalog::Catalog;
-use jackfield_policy::ApprovalMode;
 use jackfield_transport::{BearerToken, ClientAuthenticator, EndpointAddress, HubDialer};
 use serde_json::{Value, json};
 use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};

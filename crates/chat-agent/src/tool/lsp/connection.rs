@@ -23,7 +23,7 @@ use tokio::{
 /// Longer requests block the turn without use.
 const REQUEST_MAX: Duration = Duration::from_secs(30);
 /// How long a server may take to read the project before the first request is sent anyway.
-const LOADING_MAX: Duration = Duration::from_secs(60);
+const LOADING_MAX: Duration = Duration::from_mins(1);
 /// How long to wait for the diagnostics of a file. A server sends none for a file without problems
 /// that it has seen before.
 const DIAGNOSTICS_MAX: Duration = Duration::from_secs(10);

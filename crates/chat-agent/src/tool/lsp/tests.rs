@@ -111,25 +111,21 @@ async fn server_that_cannot_be_used_is_reported() {
     .await;
 }
 
-/// Whether a program is on the path. If not, the test that needs it is skipped.
-fn is_installed(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
+/// Whether a program can be run. If not, the test that needs it is skipped.
+#[expect(clippy::print_stderr, reason = "a skipped test must be visible")]
+fn is_installed(program: &str, probe: &[&str]) -> bool {
     // A proxy of rustup is on the path even if the component is not installed.
-    let found = std::env::split_paths(&path).any(|it| it.join(program).exists())
-        && std::process::Command::new(program)
-            .arg("--version")
-            .stdin(std::process::Stdio::null())
-            .output()
-            .is_ok_and(|it| program != "rust-analyzer" || it.status.success());
-    if !found {
+    let output = std::process::Command::new(program).args(probe).output();
+    let is_installed = output.is_ok_and(|it| it.status.success());
+    if !is_installed {
         eprintln!("skipped: `{program}` is not installed");
     }
-    found
+    is_installed
 }
 
 #[tokio::test]
 async fn pyright_finds_definitions_and_problems() {
-    if !is_installed("pyright-langserver") {
+    if !is_installed("pyright", &["--version"]) {
         return;
     }
     with_test_session(IoCapabilities::default(), async |mut session| {
@@ -149,7 +145,7 @@ async fn pyright_finds_definitions_and_problems() {
 
 #[tokio::test]
 async fn rust_analyzer_finds_definitions() {
-    if !is_installed("rust-analyzer") {
+    if !is_installed("rust-analyzer", &["--version"]) {
         return;
     }
     with_test_session(IoCapabilities::default(), async |mut session| {
