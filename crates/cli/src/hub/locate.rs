@@ -6,6 +6,7 @@ use crate::report::CommandError;
 use jackfield_daemon::{LockHolder, find_holder};
 use jackfield_transport::dial_daemon_blocking;
 use std::{
+    path::PathBuf,
     thread,
     time::{Duration, Instant},
 };
@@ -24,6 +25,25 @@ impl DaemonConnector {
         find_holder(&path).map_err(|source| {
             CommandError::local(format!("cannot read the lock file `{}`", path.display()), source)
         })
+    }
+
+    /// The socket that the lock file records, if it is not the one of this environment: the daemon was started with
+    /// another runtime directory.
+    fn recorded_socket(&self) -> Option<PathBuf> {
+        // A lock file that cannot be read is reported when nothing listens on the default socket either.
+        let socket = self.find_lock_holder().ok().flatten()?.socket?;
+        (socket != self.paths.socket()).then_some(socket)
+    }
+
+    /// Connects to the socket that the lock file records; `None` if it is the default one, or nothing listens there.
+    /// It takes precedence over the default socket, where a daemon with another state directory may listen.
+    pub(super) fn dial_recorded_socket(&self) -> Result<Option<BlockingSocket>, CommandError> {
+        let Some(path) = self.recorded_socket() else { return Ok(None) };
+        match dial_daemon_blocking(&EndpointAddress::Unix(path), None) {
+            Ok(socket) => Ok(Some(socket)),
+            Err(error) if error.is_absent() => Ok(None),
+            Err(error) => Err(self.dial_failure(error)),
+        }
     }
 
     /// Connects to the daemon that holds the lock when nothing listens on the default socket; `None` if no daemon

@@ -31,6 +31,7 @@ pub(crate) use session_log::{
 };
 pub(crate) use single_request::{send_single_request, send_single_request_within};
 pub(crate) use start::ALREADY_RUNS;
+use start::StartedDaemon;
 pub(crate) use storage::{lost_records_warning, storage_warning};
 
 use crate::{out::CommandOutput, report::CommandError};
@@ -77,6 +78,11 @@ impl DaemonConnector {
     /// Connects to the running daemon; `None` if no daemon runs. A daemon that holds the lock of the state directory
     /// and cannot be reached is an error.
     pub(crate) fn dial_if_running(&self) -> Result<Option<BlockingSocket>, CommandError> {
+        if self.explicit_address.is_none()
+            && let Some(socket) = self.dial_recorded_socket()?
+        {
+            return Ok(Some(socket));
+        }
         match self.dial_address()? {
             None if self.explicit_address.is_none() => self.dial_lock_holder(),
             connected => Ok(connected),
@@ -126,7 +132,15 @@ impl DaemonConnector {
         let limit = Instant::now() + Duration::from_secs(STOP_SECONDS_MAX);
         loop {
             let Some(socket) = self.dial_if_running()? else {
-                return start::start_daemon(&self.paths, &self.output);
+                match start::start_daemon(&self.paths, &self.output)? {
+                    StartedDaemon::Connected(socket) => return Ok(socket),
+                    // Another command has started it at the same time, with another runtime directory.
+                    StartedDaemon::RunsElsewhere if Instant::now() < limit => continue,
+                    StartedDaemon::RunsElsewhere => {
+                        let hint = "`jackfield daemon status` shows it";
+                        return Err(CommandError::NoDaemon { hint });
+                    }
+                }
             };
             // A daemon that is about to stop still accepts connections; one that has a client does not stop when idle.
             match send_single_request(&socket, Method::ControlStatus, &json!({})) {

@@ -13,10 +13,12 @@ impl DaemonConnector {
     /// the variable that agents inherit decides.
     pub(crate) fn require_operator(&self, operation: &str) -> Result<(), CommandError> {
         // Not the address from `--socket`: a daemon there does not know the agents of this user's daemon.
-        let Ok(socket) = dial_daemon_blocking(&EndpointAddress::Unix(self.paths().socket()), None)
-        else {
-            return check_agent_mark(operation);
+        let default_address = || EndpointAddress::Unix(self.paths().socket());
+        let socket = match self.dial_recorded_socket() {
+            Ok(None) => dial_daemon_blocking(&default_address(), None).ok(),
+            recorded => recorded.ok().flatten(),
         };
+        let Some(socket) = socket else { return check_agent_mark(operation) };
         match send_single_request(
             &socket,
             Method::ControlOperator,

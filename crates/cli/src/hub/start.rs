@@ -2,7 +2,7 @@
 
 use super::single_request::peer_pid;
 use crate::{env, exit::CliExitCode, out::CommandOutput, report::CommandError};
-use jackfield_daemon::{Paths, limit_log};
+use jackfield_daemon::{Paths, find_holder, limit_log};
 use jackfield_private_files as private_files;
 use jackfield_transport::{BlockingSocket, DialError, EndpointAddress, dial_until_ready};
 use std::{
@@ -23,11 +23,18 @@ pub(crate) const ALREADY_RUNS: CliExitCode = CliExitCode::Unreachable;
 const RETRY_DELAY: Duration = Duration::from_millis(100);
 const LOG_BYTES_MAX: u64 = 16 * 1024;
 
+/// The result of starting a daemon.
+pub(super) enum StartedDaemon {
+    Connected(BlockingSocket),
+    /// Another daemon holds the lock and listens on a socket in another runtime directory.
+    RunsElsewhere,
+}
+
 /// Starts `jackfield serve` detached from this terminal and connects to it.
 pub(super) fn start_daemon(
     paths: &Paths,
     output: &CommandOutput,
-) -> Result<BlockingSocket, CommandError> {
+) -> Result<StartedDaemon, CommandError> {
     let log = paths.log();
     let failed =
         |why: String, log_lines| CommandError::NotStarted { why, log_lines, log: log.clone() };
@@ -39,20 +46,22 @@ pub(super) fn start_daemon(
         spawned_at: now,
         started_at: now,
         notice_printed: false,
+        runs_elsewhere: false,
         paths,
         output,
     };
     let address = EndpointAddress::Unix(paths.socket());
     let dialed = dial_until_ready(&address, None, START_MAX, || daemon.check_progress());
-    let socket = dialed.map_err(|error| {
-        let why = match error {
-            DialError::NotStarted { why, .. } => why,
-            other => other.to_string(),
-        };
-        failed(why, read_log_lines(&log, log_start))
-    })?;
-    daemon.stop_if_redundant(&socket);
-    Ok(socket)
+    let why = match dialed {
+        Ok(socket) => {
+            daemon.stop_if_redundant(&socket);
+            return Ok(StartedDaemon::Connected(socket));
+        }
+        Err(_) if daemon.runs_elsewhere => return Ok(StartedDaemon::RunsElsewhere),
+        Err(DialError::NotStarted { why, .. }) => why,
+        Err(other) => other.to_string(),
+    };
+    Err(failed(why, read_log_lines(&log, log_start)))
 }
 
 /// A daemon that does not listen yet.
@@ -61,6 +70,8 @@ struct StartingDaemon<'a> {
     spawned_at: Instant,
     started_at: Instant,
     notice_printed: bool,
+    /// Another daemon holds the lock and listens in another runtime directory.
+    runs_elsewhere: bool,
     paths: &'a Paths,
     output: &'a CommandOutput,
 }
@@ -87,6 +98,12 @@ impl StartingDaemon<'_> {
             None => Ok(()),
             // Another daemon holds the lock: it is starting and will answer, or stopping, and then this retries.
             Some(status) if status.code() == Some(i32::from(ALREADY_RUNS as u8)) => {
+                let recorded =
+                    find_holder(&self.paths.lock()).ok().flatten().and_then(|it| it.socket);
+                if recorded.is_some_and(|it| it != self.paths.socket()) {
+                    self.runs_elsewhere = true;
+                    return Err("a daemon with another runtime directory is running".to_owned());
+                }
                 if RETRY_DELAY < self.spawned_at.elapsed() {
                     self.spawned_at = Instant::now();
                     (self.child, _) =

@@ -205,3 +205,50 @@ fn prompt_works_with_and_without_a_daemon() {
     assert_eq!((without.code, without.stdout.as_str()), (0, "I hear you.\n"));
     assert!(!home.socket().exists(), "no daemon was started");
 }
+
+/// The command as cron, sudo or a container runs it, without `XDG_RUNTIME_DIR`.
+fn command_without_runtime_dir(home: &TestHome, args: &[&str]) -> std::process::Command {
+    let mut command = home.command(args);
+    command.env_remove("XDG_RUNTIME_DIR").env("TMPDIR", home.path());
+    command
+}
+
+fn stdout_of(command: &mut std::process::Command) -> String {
+    let output = command.output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{command:?}: {stderr}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn daemon_is_found_with_and_without_the_runtime_dir_variable() {
+    type MakeCommand = fn(&TestHome, &[&str]) -> std::process::Command;
+    let directions: [(MakeCommand, MakeCommand); 2] = [
+        (TestHome::command, command_without_runtime_dir),
+        (command_without_runtime_dir, TestHome::command),
+    ];
+    for (command_of_daemon, command) in directions {
+        let home = TestHome::new();
+        home.write_program("echo-agent", AGENT);
+        let run = ["run", "--keep", "--format", "quiet", "hello", "--", "echo-agent"];
+        stdout_of(&mut command_of_daemon(&home, &run));
+        let status = |command: &mut std::process::Command| {
+            serde_json::from_str::<Value>(&stdout_of(command)).unwrap()
+        };
+        let args = ["daemon", "status", "--format", "json"];
+        let started = status(&mut command_of_daemon(&home, &args));
+        let found = status(&mut command(&home, &args));
+        assert_eq!((&found["pid"], &found["address"]), (&started["pid"], &started["address"]));
+        let ps = stdout_of(&mut command(&home, &["ps", "--format", "quiet"]));
+        assert!(ps.starts_with("s-"), "{ps}");
+        let doctor = stdout_of(&mut command(&home, &["doctor"]));
+        assert!(doctor.contains(started["address"].as_str().unwrap()), "{doctor}");
+        // Another daemon listens on the socket of this environment.
+        let other = home.path().join("other-state");
+        stdout_of(command(&home, &["daemon", "start"]).env("XDG_STATE_HOME", &other));
+        let found = status(&mut command(&home, &args));
+        assert_eq!(found["pid"], started["pid"], "the daemon of the state directory is used");
+        stdout_of(command(&home, &["daemon", "stop"]).env("XDG_STATE_HOME", &other));
+        stdout_of(&mut command(&home, &["daemon", "stop"]));
+    }
+}

@@ -168,9 +168,13 @@ fn check_missing_directory(name: &'static str, dir: &Path) -> DoctorCheck {
 /// Also returns the status and the pid of the daemon, if it answers.
 fn check_daemon(context: &CommandContext) -> (DoctorCheck, Option<(Value, Option<i32>)>) {
     let own_version = env!("CARGO_PKG_VERSION");
-    let address = context.daemon.address();
+    let mut address = context.daemon.address();
     let status = context.daemon.connect_if_running("doctor").and_then(|conn| match conn {
-        Some(mut conn) => request_status(&mut conn).map(|it| Some((it, conn.peer_pid()))),
+        Some(mut conn) => {
+            // The daemon may listen in another runtime directory than that of this environment.
+            address = conn.peer_address().unwrap_or_else(|| address.clone());
+            request_status(&mut conn).map(|it| Some((it, conn.peer_pid())))
+        }
         None => Ok(None),
     });
     let check = match &status {
