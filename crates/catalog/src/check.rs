@@ -234,7 +234,7 @@ fn check_environment(spec: &AgentSpec) -> CheckResult {
             return reject(&path, reason);
         }
     }
-    let auth = spec.auth.iter().flat_map(|it| &it.env);
+    let auth = spec.auth.iter().flat_map(|it| &it.env).chain(&spec.env.require);
     for name in auth.chain(&spec.bin_env).chain(&spec.models.file_env) {
         if name.contains('*') || environment::find_pattern_error(name).is_some() {
             return reject(&[], format!("`{name}` is not a variable name"));

@@ -51,6 +51,9 @@ pub struct EnvRules {
     /// Variables that are never passed, even if another pattern matches them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remove: Vec<String>,
+    /// Variables without which the agent is not started. They are passed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub require: Vec<String>,
     /// Variables that are set unless the user has set them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub set: BTreeMap<String, String>,
@@ -76,12 +79,22 @@ impl EnvRules {
         let is_listed = |list: &[String]| list.iter().any(|it| matches_pattern(it, name));
         let is_base = BASE_VARIABLES.iter().any(|it| matches_pattern(it, name));
         // The user's value takes precedence over one in `set`, so it is passed.
-        let is_granted = is_base || is_listed(&self.pass) || self.set.contains_key(name);
+        let is_named = is_listed(&self.pass) || is_listed(&self.require);
+        let is_granted = is_base || is_named || self.set.contains_key(name);
         is_granted && !is_listed(&self.remove) && !name.starts_with(OWN_PREFIX)
     }
 
+    /// The first required variable that an environment lacks. An empty value counts as missing.
+    pub fn find_missing(&self, env: &[(String, String)]) -> Option<&str> {
+        let is_set = |name: &str| env.iter().any(|(it, value)| it == name && !value.is_empty());
+        self.require.iter().map(String::as_str).find(|it| !is_set(it))
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
-        self.pass.is_empty() && self.remove.is_empty() && self.set.is_empty()
+        self.pass.is_empty()
+            && self.remove.is_empty()
+            && self.require.is_empty()
+            && self.set.is_empty()
     }
 }
 
@@ -126,7 +139,7 @@ mod tests {
     fn rules(pass: &[&str], remove: &[&str], set: &[(&str, &str)]) -> EnvRules {
         let own = |list: &[&str]| list.iter().map(|it| (*it).to_owned()).collect();
         let set = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        EnvRules { pass: own(pass), remove: own(remove), set: set.collect() }
+        EnvRules { pass: own(pass), remove: own(remove), set: set.collect(), ..EnvRules::default() }
     }
 
     #[test]

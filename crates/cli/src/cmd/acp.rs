@@ -72,7 +72,10 @@ fn relay_stdio(
     unenforced: bool,
 ) -> Result<(), CommandError> {
     let unenforced_params = unenforced.then(|| json!({ "unenforced": true }));
-    for params in choice.connect_params(cwd).into_iter().chain(unenforced_params) {
+    let connected =
+        send_single_request(&socket, Method::ControlConnect, &choice.connect_params(cwd));
+    choice.accept_refusal(connected)?;
+    if let Some(params) = unenforced_params {
         send_single_request(&socket, Method::ControlConnect, &params)?;
     }
     match relay_bytes(io::stdin(), io::stdout(), socket) {

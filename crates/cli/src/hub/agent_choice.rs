@@ -12,7 +12,7 @@ use std::{
 /// The agent for the sessions that a connection opens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AgentChoice {
-    /// The default agent of the daemon's configuration.
+    /// The default agent of the daemon's configuration. Its specification selects the variables that it sees.
     Configured,
     /// An agent of the configuration or the catalog. Its specification selects the variables that it sees.
     Named(String),
@@ -73,32 +73,48 @@ impl AgentChoice {
         }
     }
 
-    /// Sends the choice to the hub: before `initialize`, which then starts the agent, or after it, which starts nothing.
-    /// Returns false if the daemon knows the name but no command for it.
+    /// Sends the choice and the environment to the hub: before `initialize`, which then starts a chosen agent, or after
+    /// it, which starts nothing. Returns false if the daemon knows the name but no command for it.
     pub(crate) fn send_to_hub(
         &self,
         conn: &mut CommandConnection,
         cwd: &Path,
     ) -> Result<bool, CommandError> {
-        let Some(params) = self.connect_params(cwd) else { return Ok(false) };
+        let params = self.connect_params(cwd);
+        let waited_for = "the daemon to look up the agent";
         let result =
-            conn.call_hub(Method::ControlConnect, &params, "the daemon to look up the agent")?;
+            self.accept_refusal(conn.call_hub(Method::ControlConnect, &params, waited_for))?;
         Ok(result["command"] != false)
     }
 
-    /// The parameters of `_jackfield/connect`; `None` if the hub chooses the agent.
-    pub(crate) fn connect_params(&self, cwd: &Path) -> Option<Value> {
-        let mut params = json!({ "cwd": cwd });
+    /// A client below an agent may not send an environment. It can still use the default agent.
+    pub(crate) fn accept_refusal(
+        &self,
+        result: Result<Value, CommandError>,
+    ) -> Result<Value, CommandError> {
+        match result {
+            Err(CommandError::Response(response))
+                if *self == AgentChoice::Configured && response.error_name() == "not_allowed" =>
+            {
+                Ok(Value::Null)
+            }
+            result => result,
+        }
+    }
+
+    /// The parameters of `_jackfield/connect`. Without `agent` the hub chooses the agent.
+    pub(crate) fn connect_params(&self, cwd: &Path) -> Value {
+        // Includes API keys that were exported after the daemon had started.
+        let env = Value::Object(collect_environment(std::env::vars_os()));
+        let mut params = json!({ "cwd": cwd, "env": env });
         match self {
-            AgentChoice::Configured => return None,
+            AgentChoice::Configured => {}
             AgentChoice::Named(name) => params["agent"] = json!(name),
             AgentChoice::Command { name, argv } => {
                 params["agent"] = json!({ "name": name, "argv": argv });
             }
         }
-        // Includes API keys that were exported after the daemon had started.
-        params["env"] = Value::Object(collect_environment(std::env::vars_os()));
-        Some(params)
+        params
     }
 }
 

@@ -107,11 +107,9 @@ fn named_agent_is_resolved_by_the_daemon() {
     assert_eq!(params["agent"], "claude");
     assert!(params["env"]["PATH"].is_string(), "the environment is sent");
     assert_eq!(home.run(&["run", "hello"]).code, 0);
-    assert_eq!(
-        received.with_method("_jackfield/connect").len(),
-        1,
-        "without a name the daemon chooses the agent"
-    );
+    let params = &received.with_method("_jackfield/connect")[1]["params"];
+    assert_eq!(params.get("agent"), None, "without a name the daemon chooses the agent");
+    assert!(params["env"]["PATH"].is_string(), "the default agent gets the same environment");
 }
 
 #[test]

@@ -191,6 +191,16 @@ impl AgentRegistry {
                 set_variable(&mut composed, name, value.clone());
             }
         }
+        if let Some(variable) = spec.env.find_missing(&composed) {
+            let what = format!(
+                "`{name}` requires the variable `{variable}`, which is set neither in your environment nor in that \
+                 of the daemon"
+            );
+            let fix = format!(
+                "export {variable}=…, or set it in `env` under [agents.{name}] in config.toml"
+            );
+            return Err(format_refusal(&what, &fix));
+        }
         if chosen.found.origin != ProgramOrigin::Path {
             set_variable(&mut composed, "PATH", locations.extended_path());
         }

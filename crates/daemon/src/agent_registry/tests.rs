@@ -192,3 +192,18 @@ fn command_of_an_old_session_gets_the_environment_of_its_agent() {
     let command = registry.resolve_launch(&launch, machine.env().into_iter()).unwrap();
     assert_eq!((command.argv.clone(), names(&command)), (argv, vec!["OPENAI_API_KEY", "PATH"]));
 }
+
+#[test]
+fn missing_required_variable_is_named_and_unset_variables_stay_unset() {
+    let required = format!("{MINIMAL_SPEC}[env]\nrequire = [\"MINE_KEY\"]\npass = [\"MINE_*\"]\n");
+    let machine = MachineFixture::new("");
+    machine.file("mine.toml", &required);
+    machine.program("mine-cli");
+    let why = machine.resolve("mine").unwrap_err();
+    assert!(why.contains("`mine` requires the variable `MINE_KEY`"), "{why}");
+    assert!(why.contains("export MINE_KEY="), "{why}");
+    let machine = MachineFixture::new("[agents.mine]\nenv = { MINE_KEY = \"k\" }\n");
+    machine.file("mine.toml", &required);
+    machine.program("mine-cli");
+    assert_eq!(names(&machine.resolve("mine").unwrap()), ["MINE_KEY", "PATH"]);
+}

@@ -1,7 +1,7 @@
 //! Client connections: capabilities, pending requests, requests that were sent to the client, and unwritten bytes.
 
 use crate::{
-    AgentId, ConnId, Launch, Output, PeerProcess, SessionId, Tenant,
+    AgentId, ConnId, Environment, Launch, Output, PeerProcess, SessionId, Tenant,
     budget::{ByteCharge, ByteOwner},
     context::HubContext,
     fallback::FailedAgent,
@@ -48,6 +48,8 @@ pub(crate) struct ClientConnection {
     pub(crate) capabilities: PeerCapabilities,
     /// The agent for its new sessions.
     pub(crate) launch: Option<Launch>,
+    /// The environment of the client, for agents that it did not name with it.
+    pub(crate) env: Option<Arc<Environment>>,
     /// Agents that could not be started, before the fallback.
     pub(crate) fallen: Vec<FailedAgent>,
     /// A process that was started for it and serves no session yet.
@@ -119,6 +121,7 @@ impl ClientConnection {
             notices: false,
             capabilities: PeerCapabilities::default(),
             launch: None,
+            env: None,
             fallen: Vec::new(),
             spare: None,
             attached: BTreeSet::new(),

@@ -46,7 +46,8 @@ impl Clients {
         }
     }
 
-    /// Before `initialize`: sets the agent of the sessions of this connection, and its environment.
+    /// Before `initialize`: sets the agent of the sessions of this connection, and the environment. Without an agent, the
+    /// environment is for the default agent, and for agents that requests name.
     pub(crate) fn set_connect_options(
         &mut self,
         cx: &HubContext,
@@ -66,6 +67,12 @@ impl Clients {
         {
             it.start_timeout_ms = Some(limit);
         }
+        // The environment of an agent decides what it runs.
+        let may_set = self.find_tenant(conn).is_none_or(|it| it.commands);
+        let env = params.get("env").filter(|_| may_set).and_then(parse_environment);
+        if let (Some(env), Some(it)) = (&env, self.connections.get_mut(&conn)) {
+            it.env = Some(env.clone());
+        }
         let launch = match params.get("agent") {
             None => return Ok(()),
             Some(Value::String(name)) => cx.config.find_agent_launch(name)?,
@@ -79,13 +86,6 @@ impl Clients {
             }
         };
         let cwd = params.get("cwd").and_then(Value::as_str).map(PathBuf::from);
-        // The environment of an agent decides what it runs.
-        let may_set = self.find_tenant(conn).is_none_or(|it| it.commands);
-        let env = params.get("env").filter(|_| may_set).and_then(Value::as_object).map(|env| {
-            let pair =
-                |(name, value): (&String, &Value)| Some((name.clone(), value.as_str()?.to_owned()));
-            Arc::new(Environment(env.iter().filter_map(pair).collect()))
-        });
         let Some(it) = self.connections.get_mut(&conn) else { return Ok(()) };
         it.launch =
             Some(Launch { cwd: cwd.unwrap_or(launch.cwd), env: env.or(launch.env), ..launch });
@@ -116,6 +116,11 @@ pub(crate) fn on_listen_request(
     };
     cx.outputs.push_back(Output::ChangeListeners { conn, request: id.into(), change });
     Ok(())
+}
+
+fn parse_environment(env: &Value) -> Option<Arc<Environment>> {
+    let pair = |(name, value): (&String, &Value)| Some((name.clone(), value.as_str()?.to_owned()));
+    Some(Arc::new(Environment(env.as_object()?.iter().filter_map(pair).collect())))
 }
 
 fn strings(value: &Value) -> Option<Vec<String>> {

@@ -1,8 +1,8 @@
 //! What a client below an agent may do, and what is written down when it tries more.
 
 use crate::{
-    AgentId, Config, ConnId, Hub, Input, Launch, Note, Output, PeerPlace, PeerProcess, SessionId,
-    Time,
+    AgentId, Config, ConnId, Environment, Hub, Input, Launch, Note, Output, PeerPlace, PeerProcess,
+    SessionId, Time,
 };
 use jackfield_events::{AgentName, EventBody, OperationRefused, UserAnswered};
 use jackfield_protocol::Frame;
@@ -24,6 +24,7 @@ struct Scene {
     received: Vec<(ConnId, Value)>,
     written: Vec<EventBody>,
     notes: Vec<Note>,
+    spawned: Vec<Launch>,
     stop_asked: bool,
     next_id: u64,
 }
@@ -44,6 +45,7 @@ impl Scene {
             received: Vec::new(),
             written: Vec::new(),
             notes: Vec::new(),
+            spawned: Vec::new(),
             stop_asked: false,
             next_id: 0,
         };
@@ -79,6 +81,7 @@ impl Scene {
                         inputs.extend(answer_of(agent, &Frame::parse(text).unwrap()));
                     }
                     Output::Note(note) => self.notes.push(note),
+                    Output::Spawn { launch, .. } => self.spawned.push(launch),
                     Output::StopAsked => self.stop_asked = true,
                     _ => {}
                 }
@@ -260,4 +263,20 @@ fn user_is_told_that_no_agent_is_above() {
     assert_eq!(scene.ask(USER, "_jackfield/operator", &params)["result"], json!({}));
     let params = json!({ "operation": "x".repeat(65) });
     assert_eq!(code(&scene.ask(USER, "_jackfield/operator", &params)), "invalid_params");
+}
+
+#[test]
+fn default_agent_and_agents_named_by_requests_get_the_environment_of_the_client() {
+    let mut scene = Scene::new();
+    assert_eq!(scene.spawned.pop().unwrap().env, None);
+    let env = json!({ "SOME_KEY": "1" });
+    assert_eq!(scene.ask(USER, "_jackfield/connect", &json!({ "env": env }))["result"], json!({}));
+    let named = json!({ "jackfield": { "agent": "echo" } });
+    for meta in [json!({}), named] {
+        let params = json!({ "cwd": "/x", "mcpServers": [], "_meta": meta });
+        scene.ask(USER, "session/new", &params);
+        let launch = scene.spawned.pop().unwrap();
+        let expected = Environment(vec![("SOME_KEY".to_owned(), "1".to_owned())]);
+        assert_eq!((&*launch.name, launch.env.as_deref()), ("echo", Some(&expected)));
+    }
 }

@@ -84,7 +84,8 @@ impl Clients {
         cwd: &str,
     ) -> Result<Launch, Fault> {
         let named = params.pointer("/_meta/jackfield/agent").and_then(Value::as_str);
-        let of_conn = self.connections.get(&conn).and_then(|it| it.launch.clone());
+        let client = self.connections.get(&conn);
+        let of_conn = client.and_then(|it| it.launch.clone());
         let mut launch = match (named, of_conn) {
             (Some(name), Some(launch)) if cx.config.is_name_of(name, &launch.name) => launch,
             (Some(name), _) => cx.config.find_agent_launch(name)?,
@@ -96,6 +97,7 @@ impl Clients {
             }
         };
         launch.cwd = PathBuf::from(cwd);
+        launch.env = launch.env.or_else(|| client?.env.clone());
         Ok(launch)
     }
 

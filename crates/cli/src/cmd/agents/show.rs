@@ -190,7 +190,7 @@ fn format_modes(variant: &LaunchVariant) -> String {
 fn print_environment(context: &CommandContext, spec: &AgentSpec) -> Result<(), CommandError> {
     let set: Vec<String> = spec.env.set.iter().map(|(name, it)| format!("{name}={it}")).collect();
     let parts = [
-        ("env", spec.env.pass.join(" ")),
+        ("env", [&spec.env.pass[..], &spec.env.require[..]].concat().join(" ")),
         ("env unset", spec.env.remove.join(" ")),
         ("env set", set.join(" ")),
     ];
@@ -225,7 +225,10 @@ fn to_json(spec: &AgentSpec, status: &AgentStatus) -> Value {
         "id": spec.id, "name": spec.name, "aliases": spec.aliases, "program": path_json(status.program.as_ref()),
         "version": status.version, "login": status.login.name(), "loginBy": status.login_variable,
         "probed": status.is_probed, "starts": start_command(spec, status), "variants": variants,
-        "env": { "pass": spec.env.pass, "remove": spec.env.remove, "set": spec.env.set },
+        "env": {
+            "pass": spec.env.pass, "require": spec.env.require, "remove": spec.env.remove,
+            "set": spec.env.set,
+        },
         "models": status.models, "reasoning": spec.reasoning, "install": spec.install,
         "docs": spec.docs, "note": spec.note, "quirks": quirks,
         "diagnostics": diagnostics_json(&status.diagnostics),
