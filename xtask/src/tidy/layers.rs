@@ -37,7 +37,16 @@ const LAYERS: &[CrateLayer] = &[
     layer("hub-client", &["protocol", "events", "transport"], &[]),
     layer(
         "fleet",
-        &["private-files", "nats-access", "protocol", "events", "hub", "journal", "transport"],
+        &[
+            "private-files",
+            "nats-access",
+            "protocol",
+            "events",
+            "hub",
+            "journal",
+            "transport",
+            "hub-client",
+        ],
         &["test-support"],
     ),
     layer("bus", &["protocol", "catalog", "events", "hub", "agents", "transport"], &[]),

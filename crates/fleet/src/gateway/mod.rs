@@ -35,7 +35,6 @@ mod pending_merges;
 mod placed_sessions;
 mod placement_needs;
 mod placement_request;
-mod prompt_keys;
 mod retained_bytes;
 mod tenant;
 #[cfg(test)]

@@ -3,10 +3,11 @@
 use super::{
     config::GatewayConfig, context::GatewayContext, host_connection_id::HostConnectionOwners,
     host_directory::HostDirectory, log_readings::LogReadings, owner_searches::OwnerSearches,
-    pending_merges::PendingMerges, placed_sessions::PlacedSessions, prompt_keys::PromptKeys,
-    retained_bytes::RetainedBytes, tenant::ClientCounts,
+    pending_merges::PendingMerges, placed_sessions::PlacedSessions, retained_bytes::RetainedBytes,
+    tenant::ClientCounts,
 };
 use jackfield_hub::Time;
+use jackfield_hub_client::RequestKeys;
 
 #[derive(Debug)]
 pub(super) struct GatewayParts {
@@ -19,13 +20,13 @@ pub(super) struct GatewayParts {
     pub(super) log_readings: LogReadings,
     pub(super) retained: RetainedBytes,
     pub(super) client_counts: ClientCounts,
-    pub(super) prompt_keys: PromptKeys,
+    pub(super) prompt_keys: RequestKeys,
 }
 
 impl GatewayParts {
     pub(super) fn new(config: GatewayConfig, now: Time) -> GatewayParts {
         GatewayParts {
-            prompt_keys: PromptKeys::new(config.seed),
+            prompt_keys: RequestKeys::new(config.seed),
             cx: GatewayContext::new(config, now),
             hosts: HostDirectory::default(),
             placed: PlacedSessions::default(),

@@ -2,9 +2,10 @@
 
 use super::{
     config::{Host, HostId},
-    frame_fields::{jackfield_meta, parse_params},
+    frame_fields::parse_params,
 };
 use jackfield_events::AgentName;
+use jackfield_hub_client::jackfield_meta;
 use jackfield_protocol::{Fault, Frame};
 use serde_json::Value;
 

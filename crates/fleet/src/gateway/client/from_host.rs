@@ -6,13 +6,14 @@ use super::{
 };
 use crate::gateway::{
     config::HostId,
-    frame_fields::{event_seq, fault_code, log_head, session_of},
+    frame_fields::{fault_code, session_of},
     host_connection_id::HostConnectionId,
     output::GatewayNote,
     owner_searches::SearchStart,
     parts::GatewayParts,
 };
 use jackfield_hub::SessionId;
+use jackfield_hub_client::{event_seq, log_head};
 use jackfield_protocol::{Fault, Frame, Kind, Splice, acp::Method, is_planted};
 
 /// How often a request is sent again that a stopping host refused, each time after a delay.

@@ -16,7 +16,6 @@ mod host_connection;
 mod pending_requests;
 mod placement;
 mod relay_connections;
-mod replay_position;
 mod session;
 mod session_owner;
 mod sessions;

@@ -1,11 +1,9 @@
 //! A client's use of a session: the host connection, the waiting messages, the replay position.
 
-use super::{pending_requests::PendingRequests, replay_position::ReplayPosition};
-use crate::gateway::{
-    frame_fields::{AttachOptions, log_head, replays_history},
-    host_connection_id::HostConnectionId,
-};
+use super::pending_requests::PendingRequests;
+use crate::gateway::{frame_fields::AttachOptions, host_connection_id::HostConnectionId};
 use jackfield_hub::{SessionId, Time};
+use jackfield_hub_client::{ReplayPosition, log_head, replays_history};
 use jackfield_protocol::{Frame, acp::Method, is_planted};
 use serde_json::json;
 use std::collections::VecDeque;

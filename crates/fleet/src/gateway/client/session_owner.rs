@@ -4,11 +4,11 @@ use super::{
     ClientConnection, RequestTarget, host_connection::SentRequest, session::WaitingMessage,
 };
 use crate::gateway::{
-    config::HostId, context::GatewayTimer, frame_fields::replays_history,
-    host_connection_id::HostConnectionId, output::GatewayNote, owner_searches::SearchStart,
-    parts::GatewayParts,
+    config::HostId, context::GatewayTimer, host_connection_id::HostConnectionId,
+    output::GatewayNote, owner_searches::SearchStart, parts::GatewayParts,
 };
 use jackfield_hub::SessionId;
+use jackfield_hub_client::replays_history;
 use jackfield_protocol::{Fault, Frame, acp::Method, is_planted};
 
 impl ClientConnection {

@@ -2,10 +2,11 @@
 
 use super::{pending_requests::PendingRequests, session::ClientSession};
 use crate::gateway::{
-    frame_fields::{AttachOptions, log_head, session_of},
+    frame_fields::{AttachOptions, session_of},
     host_connection_id::HostConnectionId,
 };
 use jackfield_hub::SessionId;
+use jackfield_hub_client::log_head;
 use jackfield_protocol::{Fault, Frame, acp::Method};
 use std::collections::BTreeMap;
 

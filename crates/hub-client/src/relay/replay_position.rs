@@ -10,7 +10,7 @@ const SEQ_MAX: u64 = (1 << 53) - 1;
 
 /// The last frame of a session that a client received.
 #[derive(Debug, Default)]
-pub(super) struct ReplayPosition {
+pub struct ReplayPosition {
     /// The last sequence number that was delivered; `None` if the client only sent to the session.
     seq: Option<u64>,
     /// Frames of this event that were delivered.
@@ -25,12 +25,12 @@ pub(super) struct ReplayPosition {
 
 impl ReplayPosition {
     /// Everything up to this sequence number was delivered.
-    pub(super) fn up_to(seq: u64) -> ReplayPosition {
+    pub fn up_to(seq: u64) -> ReplayPosition {
         ReplayPosition { seq: Some(seq), is_complete: true, ..ReplayPosition::default() }
     }
 
     /// Records a frame of this event. Returns whether the client has not received it yet.
-    pub(super) fn accept_frame(&mut self, seq: u64) -> bool {
+    pub fn accept_frame(&mut self, seq: u64) -> bool {
         if let (Some(last), Some(frames_to_skip)) = (self.seq, &mut self.frames_to_skip) {
             if seq < last || (seq == last && self.is_complete) {
                 return false;
@@ -52,7 +52,7 @@ impl ReplayPosition {
     }
 
     /// The response to a request that attaches the client arrived, with the end of its replay.
-    pub(super) fn complete_replay(&mut self, head: Option<u64>) {
+    pub fn complete_replay(&mut self, head: Option<u64>) {
         if let Some(head) = head.filter(|head| self.seq.is_none_or(|last| last <= *head)) {
             *self = ReplayPosition::up_to(head);
         }
@@ -60,14 +60,14 @@ impl ReplayPosition {
     }
 
     /// The client asked for a replay from an earlier position.
-    pub(super) fn request_replay(&mut self) {
+    pub fn request_replay(&mut self) {
         self.frames_to_skip = None;
         self.replay_before = self.seq.filter(|it| 0 < *it);
     }
 
     /// The connection is lost. If the client asked for a replay, that request is sent again and
     /// delivers everything; none of its frames is a duplicate.
-    pub(super) fn on_connection_lost(&mut self) {
+    pub fn on_connection_lost(&mut self) {
         if self.replay_before.is_some() {
             *self = ReplayPosition { replay_before: Some(u64::MAX), ..ReplayPosition::up_to(0) };
         }
@@ -75,7 +75,7 @@ impl ReplayPosition {
 
     /// The sequence number after which to attach on another connection; `None` if a pending replay
     /// covers it.
-    pub(super) fn resume_after(&mut self) -> Option<u64> {
+    pub fn resume_after(&mut self) -> Option<u64> {
         if self.replay_before.is_some() {
             return None;
         }
