@@ -18,6 +18,7 @@ pub(crate) const ARCHIVE: &str = "JACKFIELD_ARCHIVE";
 pub(crate) const ARCHIVE_AFTER: &str = "JACKFIELD_ARCHIVE_AFTER";
 pub(crate) const AT: &str = "JACKFIELD_AT";
 pub(crate) const BRIDGE: &str = "JACKFIELD_BRIDGE";
+pub(crate) const CANCEL_ON_EXIT: &str = "JACKFIELD_CANCEL_ON_EXIT";
 pub(crate) const CELL: &str = "JACKFIELD_CELL";
 pub(crate) const CLOSED: &str = "JACKFIELD_CLOSED";
 pub(crate) const COLOR: &str = "JACKFIELD_COLOR";

@@ -66,7 +66,7 @@ pub use frame_halves::{FrameReceiver, FrameSender};
 pub use graceful_close::close_gracefully;
 pub use listen::{ClientListener, EXHAUSTED_PAUSE, is_exhausted};
 pub use listen_error::{AcceptError, BindError};
-pub use relay::{RelayEnd, relay_bytes};
+pub use relay::{RelayEnd, read_ready, relay_bytes, wait_for_reader_exit, write_all_ready};
 pub use socket::remove_stale_socket;
 pub use socket_path::PathTooLong;
 pub use stdio::open_stdio;

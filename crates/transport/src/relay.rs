@@ -97,19 +97,35 @@ enum RelayCopyError {
 fn copy_until_end(from: BorrowedFd<'_>, to: BorrowedFd<'_>) -> Result<(), RelayCopyError> {
     let mut buffer = vec![0; BUFFER_BYTES];
     loop {
-        let count =
-            retry_until_ready(from, PollFlags::IN, || rustix::io::read(from, &mut buffer[..]))
-                .map_err(|_| RelayCopyError::Reading)?;
+        let count = read_until_ready(from, &mut buffer).map_err(|_| RelayCopyError::Reading)?;
         if count == 0 {
             return Ok(());
         }
-        let mut rest = &buffer[..count];
-        while !rest.is_empty() {
-            let written = retry_until_ready(to, PollFlags::OUT, || rustix::io::write(to, rest))
-                .map_err(RelayCopyError::Writing)?;
-            rest = &rest[written..];
-        }
+        write_until_ready(to, &buffer[..count]).map_err(RelayCopyError::Writing)?;
     }
+}
+
+/// Reads what is there, or waits for it; 0 at the end.
+pub fn read_ready(from: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
+    Ok(read_until_ready(from, buffer)?)
+}
+
+/// Writes all bytes, and waits where the reader is slow.
+pub fn write_all_ready(to: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<()> {
+    Ok(write_until_ready(to, bytes)?)
+}
+
+fn read_until_ready(from: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<usize, Errno> {
+    retry_until_ready(from, PollFlags::IN, || rustix::io::read(from, &mut *buffer))
+}
+
+fn write_until_ready(to: BorrowedFd<'_>, bytes: &[u8]) -> Result<(), Errno> {
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let written = retry_until_ready(to, PollFlags::OUT, || rustix::io::write(to, rest))?;
+        rest = &rest[written..];
+    }
+    Ok(())
 }
 
 /// Repeats a call that would block. Another process may have made the file non-blocking, because
@@ -135,7 +151,7 @@ fn retry_until_ready(
 }
 
 /// Waits until the reader of `output` is gone (`true`) or the socket has ended (`false`).
-fn wait_for_reader_exit(output: BorrowedFd<'_>, socket: BorrowedFd<'_>) -> bool {
+pub fn wait_for_reader_exit(output: BorrowedFd<'_>, socket: BorrowedFd<'_>) -> bool {
     let gone = PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL;
     loop {
         let mut fds = [

@@ -1,32 +1,38 @@
-//! `jackfield acp`: the command that an editor starts instead of an agent. It chooses the agent and then relays bytes
-//! between stdio and the daemon without parsing them.
+//! `jackfield acp`: the command that an editor starts instead of an agent. It chooses the agent and then relays messages
+//! between stdio and the daemon, also across restarts of the daemon.
 
 use crate::{
     context::CommandContext,
     env,
     hub::{
-        AgentChoice, BlockingSocket, EndpointAddress, InProcessHub, send_single_request,
-        working_directory,
+        AgentChoice, BlockingSocket, BridgeEnd, BridgeHandle, BridgeLink, DaemonLink,
+        EndpointAddress, InProcessHub, InProcessLink, LinkClient, RunningTurns,
+        choose_default_agent, on_termination_signals, send_single_request, working_directory,
     },
     report::CommandError,
 };
 use clap::Args;
+use jackfield_hub_client::ClientRelay;
 use jackfield_protocol::acp::Method;
-use jackfield_transport::{RelayEnd, relay_bytes};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::{ffi::OsString, io, path::PathBuf};
 
 /// Speak ACP on stdin and stdout, for editors
 ///
 /// Use it in an editor as the command of an agent. The session outlives the editor: `jackfield attach`
-/// continues it in a terminal.
+/// continues it in a terminal. If the daemon ends, the command connects to the next one and resumes the
+/// sessions of the editor; a running turn ends as interrupted.
+///
+/// SIGTERM and SIGINT end it with exit code 0, and a running turn continues in the daemon unless
+/// `--cancel-on-exit` is given.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
+  $ jackfield acp
   $ jackfield acp claude
   $ jackfield acp -- goose acp
   \"command\": \"jackfield\", \"args\": [\"acp\", \"--\", \"goose\", \"acp\"]     in Zed's settings.json")]
 pub(crate) struct AcpCommand {
-    /// The name of an agent; `jackfield agents` lists them [default: `default_agent` in config.toml]
+    /// The name of an agent; `jackfield agents` lists them [default: `default_agent` in config.toml, or the only installed one]
     #[arg(env = env::AGENT, hide_env_values = true)]
     agent: Option<String>,
 
@@ -42,6 +48,10 @@ pub(crate) struct AcpCommand {
     #[arg(long, env = env::UNENFORCED, hide_env_values = true, value_parser = env::flag_parser())]
     unenforced: bool,
 
+    /// Cancel the running turn when the editor closes or ends this command
+    #[arg(long, env = env::CANCEL_ON_EXIT, hide_env_values = true, value_parser = env::flag_parser())]
+    cancel_on_exit: bool,
+
     /// The command of an agent; it gets your environment
     #[arg(last = true, value_name = "CMD")]
     command: Vec<OsString>,
@@ -50,39 +60,63 @@ pub(crate) struct AcpCommand {
 impl AcpCommand {
     pub(crate) fn run(self, context: &CommandContext) -> Result<(), CommandError> {
         let cwd = working_directory(self.cwd.as_deref())?;
-        let choice = AgentChoice::new(self.agent, &self.command)?;
-        if !matches!(context.daemon.address(), EndpointAddress::Tcp(_)) {
+        let is_remote = matches!(context.daemon.address(), EndpointAddress::Tcp(_));
+        let mut choice = AgentChoice::new(self.agent.clone(), &self.command)?;
+        let is_default = choice == AgentChoice::Configured && !is_remote;
+        if is_default {
+            choice = AgentChoice::Named(choose_default_agent(&context.daemon)?);
+        }
+        if !is_remote {
             choice.check_program()?;
         }
+        let connect = choice.connect_params(&cwd);
         if self.isolated {
             let (hub, socket) = InProcessHub::start(context.daemon.paths())?;
-            let relayed = relay_stdio(socket, &choice, &cwd, self.unenforced);
+            let relayed = self.relay_stdio(socket, connect, is_default, &InProcessLink);
             drop(hub);
-            relayed
-        } else {
-            relay_stdio(context.daemon.dial_or_start()?, &choice, &cwd, self.unenforced)
+            return relayed;
         }
+        let socket = context.daemon.dial_or_start()?;
+        let link = DaemonLink { connector: context.daemon.clone(), client: LinkClient::Editor };
+        self.relay_stdio(socket, connect, is_default, &link)
     }
-}
 
-fn relay_stdio(
-    socket: BlockingSocket,
-    choice: &AgentChoice,
-    cwd: &std::path::Path,
-    unenforced: bool,
-) -> Result<(), CommandError> {
-    let unenforced_params = unenforced.then(|| json!({ "unenforced": true }));
-    let connected =
-        send_single_request(&socket, Method::ControlConnect, &choice.connect_params(cwd));
-    choice.accept_refusal(connected)?;
-    if let Some(params) = unenforced_params {
-        send_single_request(&socket, Method::ControlConnect, &params)?;
-    }
-    match relay_bytes(io::stdin(), io::stdout(), socket) {
-        RelayEnd::Finished | RelayEnd::ClientGone => Ok(()),
-        RelayEnd::DaemonGone => Err(CommandError::ConnectionClosed {
-            waited_for: "messages of the editor or the agent".into(),
-        }),
-        RelayEnd::Failed(source) => Err(CommandError::local("cannot relay messages", source)),
+    fn relay_stdio(
+        &self,
+        socket: BlockingSocket,
+        connect: Value,
+        is_default: bool,
+        link: &dyn BridgeLink,
+    ) -> Result<(), CommandError> {
+        match send_single_request(&socket, Method::ControlConnect, &connect) {
+            // A client below an agent may not choose an agent, but it can use the default one.
+            Err(CommandError::Response(response))
+                if is_default && response.error_name() == "not_allowed" => {}
+            connected => _ = connected?,
+        }
+        let unenforced = self.unenforced.then(|| json!({ "unenforced": true }));
+        if let Some(params) = &unenforced {
+            send_single_request(&socket, Method::ControlConnect, params)?;
+        }
+        let connect: Vec<Value> = std::iter::once(connect).chain(unenforced).collect();
+        let seed = getrandom::u64()
+            .map_err(|error| CommandError::local("cannot get random numbers", error.to_string()))?;
+        let at_end =
+            if self.cancel_on_exit { RunningTurns::Cancel } else { RunningTurns::Continue };
+        let relay = ClientRelay::new(seed, &connect);
+        let bridge = BridgeHandle::new(relay, socket, io::stdout(), at_end);
+        let stopped = bridge.clone();
+        on_termination_signals(move || {
+            stopped.stop();
+            true
+        })
+        .map_err(|source| CommandError::local("cannot handle signals", source))?;
+        match bridge.run(io::stdin(), link) {
+            BridgeEnd::Finished => Ok(()),
+            BridgeEnd::DaemonGone => Err(CommandError::ConnectionClosed {
+                waited_for: "messages of the editor or the agent".into(),
+            }),
+            BridgeEnd::Failed(source) => Err(CommandError::local("cannot relay messages", source)),
+        }
     }
 }

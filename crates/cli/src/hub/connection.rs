@@ -2,6 +2,7 @@
 
 use super::{
     BlockingSocket, EndpointAddress,
+    bridge_link::{LocalBridge, parse_link_notice},
     event_sources::{EventSources, SourceEvent, TypedInput},
     single_request::peer_pid,
     storage::print_storage_notice,
@@ -39,6 +40,8 @@ pub(crate) struct CommandConnection {
     is_operator: bool,
     /// Whether the daemon has sent a message.
     has_received: bool,
+    /// The bridge between this connection and the daemon, if there is one.
+    bridge: Option<LocalBridge>,
 }
 
 /// The next thing that happened on a connection.
@@ -84,7 +87,13 @@ impl CommandConnection {
             ignore_input_before: None,
             is_operator: true,
             has_received: false,
+            bridge: None,
         })
+    }
+
+    pub(super) fn with_bridge(mut self, bridge: LocalBridge) -> CommandConnection {
+        self.bridge = Some(bridge);
+        self
     }
 
     /// Whether this command may choose the agent's command and environment.
@@ -267,6 +276,12 @@ impl CommandConnection {
             print_storage_notice(&self.output, frame);
             return Ok(None);
         }
+        if let HubMessage::Frame(frame) = &message
+            && let Some(notice) = parse_link_notice(frame)
+        {
+            self.output.print_note(notice);
+            return Ok(None);
+        }
         self.has_received = true;
         Ok(match message {
             HubMessage::Event(event) => Some(ConnectionEvent::LogEvent(event)),
@@ -312,5 +327,6 @@ impl Drop for CommandConnection {
     fn drop(&mut self) {
         // The reader thread has a reference to the socket and would keep the connection open.
         let _already_closed = self.socket.shutdown(Shutdown::Both);
+        self.bridge.iter().for_each(LocalBridge::finish);
     }
 }

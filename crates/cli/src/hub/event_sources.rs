@@ -150,30 +150,40 @@ impl EventSources {
 
     /// Counts SIGINT and SIGTERM instead of letting them end the process. The handlers are in place when it returns.
     pub(crate) fn watch_signals(&self) -> io::Result<()> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
         let (queue, count) = (self.queue.clone(), self.interrupts.clone());
-        let (mut interrupts, mut terminations) = {
-            let _entered = runtime.enter();
-            (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?)
-        };
-        thread::Builder::new().name("signals".into()).spawn(move || {
-            runtime.block_on(async move {
-                loop {
-                    let open = tokio::select! {
-                        it = interrupts.recv() => it.is_some(),
-                        it = terminations.recv() => it.is_some(),
-                    };
-                    count.fetch_add(1, Ordering::SeqCst);
-                    // If the queue is full, the command is awake.
-                    let sent = queue.try_send(SourceEvent::Wakeup);
-                    if !open || matches!(sent, Err(TrySendError::Disconnected(_))) {
-                        return;
-                    }
-                }
-            });
-        })?;
-        Ok(())
+        on_termination_signals(move || {
+            count.fetch_add(1, Ordering::SeqCst);
+            // If the queue is full, the command is awake.
+            let sent = queue.try_send(SourceEvent::Wakeup);
+            !matches!(sent, Err(TrySendError::Disconnected(_)))
+        })
     }
+}
+
+/// Calls `on_signal` for SIGINT and SIGTERM instead of letting them end the process, until it returns false. The handlers
+/// are in place when it returns.
+pub(crate) fn on_termination_signals(
+    mut on_signal: impl FnMut() -> bool + Send + 'static,
+) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let (mut interrupts, mut terminations) = {
+        let _entered = runtime.enter();
+        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?)
+    };
+    thread::Builder::new().name("signals".into()).spawn(move || {
+        runtime.block_on(async move {
+            loop {
+                let is_open = tokio::select! {
+                    it = interrupts.recv() => it.is_some(),
+                    it = terminations.recv() => it.is_some(),
+                };
+                if !on_signal() || !is_open {
+                    return;
+                }
+            }
+        });
+    })?;
+    Ok(())
 }
 
 /// Passes each line to `on_line` until the stream ends or `on_line` returns false.

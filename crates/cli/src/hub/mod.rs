@@ -1,7 +1,10 @@
 //! The client side of the connection to the daemon: finding or starting a daemon, sending requests, reading events.
 
 mod agent_choice;
+mod bridge;
+mod bridge_link;
 mod connection;
+mod default_agent;
 mod event_sources;
 mod in_process;
 mod initialize;
@@ -15,7 +18,11 @@ mod start;
 mod storage;
 
 pub(crate) use agent_choice::{AgentChoice, resolve_directory, working_directory};
+pub(crate) use bridge::{BridgeEnd, BridgeHandle, RunningTurns};
+pub(crate) use bridge_link::{BridgeLink, DaemonLink, InProcessLink, LinkClient};
 pub(crate) use connection::{CommandConnection, ConnectionEvent};
+pub(crate) use default_agent::choose_default_agent;
+pub(crate) use event_sources::on_termination_signals;
 pub(crate) use in_process::{
     GUARD_SUBCOMMAND, InProcessHub, boot_error, default_options, guard_command, load_settings,
 };
@@ -190,6 +197,16 @@ impl DaemonConnector {
     /// Connects to the daemon, which is started if needed, and sends `initialize`.
     pub(crate) fn connect(&self, command: &str) -> Result<CommandConnection, CommandError> {
         self.initialize_socket(self.dial_or_start()?, command)
+    }
+
+    /// The same on a connection that survives the end of the daemon.
+    pub(crate) fn connect_through_bridge(
+        &self,
+        command: &str,
+    ) -> Result<CommandConnection, CommandError> {
+        let mut conn = self.dial_through_bridge(&self.output)?;
+        initialize_client(&mut conn, command, ClientProtocol::WithHubEvents)?;
+        Ok(conn)
     }
 
     /// Connects to the daemon if it runs, and sends `initialize`.

@@ -19,6 +19,7 @@ mod lists;
 mod log;
 mod policy;
 mod queue;
+mod reconnect;
 
 mod run;
 mod settings;
