@@ -94,7 +94,7 @@ fn run_steer_sets_the_steer_flag() {
     let received = FakeHub::new().on("session/prompt", &[prompt_response("end_turn")]).start(&home);
     assert_eq!(home.run(&["run", "-s", "7f3", "--steer", "No, this"]).code, 0);
     let params = &received.with_method("session/prompt")[0]["params"];
-    assert_eq!(params["_meta"], json!({ "jackfield": { "steer": true } }));
+    assert_eq!(params["_meta"]["jackfield"]["steer"], true);
     let alone = home.run(&["run", "--steer", "No, this", "--", "goose", "acp"]);
     insta::assert_snapshot!("run_steer_without_session", alone.to_snapshot());
 }
@@ -113,7 +113,7 @@ fn typed_steer_command_sets_the_steer_flag() {
     wait_for("the prompt", || received.with_method("session/prompt").len() == 1);
     let params = &received.with_method("session/prompt")[0]["params"];
     assert_eq!(params["prompt"][0]["text"], "No, this");
-    assert_eq!(params["_meta"], json!({ "jackfield": { "steer": true } }));
+    assert_eq!(params["_meta"]["jackfield"]["steer"], true);
 }
 
 #[test]

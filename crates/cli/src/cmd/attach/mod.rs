@@ -23,7 +23,8 @@ use view::AttachView;
 ///
 /// Lines you type are prompts. `/steer TEXT` cancels the running turn and runs TEXT instead, `/cancel`
 /// cancels it and withdraws queued prompts, `/detach` (or `/quit`, or Ctrl-D) exits; the session
-/// continues without you. With `--new`, or with a command after `--`, a session is opened first. If
+/// continues without you. If the daemon ends, the command says so, connects to the next one and goes on;
+/// a running turn ends as interrupted. With `--new`, or with a command after `--`, a session is opened first. If
 /// stdin is not a terminal, the exit code is that of the last prompt that failed.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -81,10 +82,8 @@ impl AttachCommand {
         context: &CommandContext,
     ) -> Result<(CommandConnection, SessionRow), CommandError> {
         let launch = self.launch_args.resolve(context, None)?;
-        let mut conn = self.with_frame_printing(CommandConnection::new(
-            context.daemon.dial_or_start()?,
-            &context.output,
-        )?);
+        let conn = context.daemon.dial_through_bridge(&context.output)?;
+        let mut conn = self.with_frame_printing(conn);
         launch.start_agent(&mut conn, "attach", ClientProtocol::WithHubEvents)?;
         let opened = launch.open_session(&mut conn, &NewSessionOptions::default())?;
         let id = opened["sessionId"].as_str().unwrap_or_default();
@@ -98,7 +97,7 @@ impl AttachCommand {
         context: &CommandContext,
     ) -> Result<(CommandConnection, SessionRow), CommandError> {
         let choice = self.launch_args.choose_agent(context)?;
-        let mut conn = self.with_frame_printing(context.daemon.connect("attach")?);
+        let mut conn = self.with_frame_printing(context.daemon.connect_through_bridge("attach")?);
         let rows = list_sessions(&mut conn)?;
         let row = match (&self.session, &choice) {
             (Some(named), _) => find_session(&rows, named)?,
