@@ -80,11 +80,17 @@ impl AgentChoice {
         conn: &mut CommandConnection,
         cwd: &Path,
     ) -> Result<bool, CommandError> {
-        let params = self.connect_params(cwd);
-        let waited_for = "the daemon to look up the agent";
-        let result =
-            self.accept_refusal(conn.call_hub(Method::ControlConnect, &params, waited_for))?;
+        let result = self.send_connect(conn, &self.connect_params(cwd))?;
         Ok(result["command"] != false)
+    }
+
+    pub(crate) fn send_connect(
+        &self,
+        conn: &mut CommandConnection,
+        params: &Value,
+    ) -> Result<Value, CommandError> {
+        let waited_for = "the daemon to look up the agent";
+        self.accept_refusal(conn.call_hub(Method::ControlConnect, params, waited_for))
     }
 
     /// A client below an agent may not send an environment. It can still use the default agent.

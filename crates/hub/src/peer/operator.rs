@@ -32,7 +32,7 @@ impl Clients {
 pub(crate) fn is_for_operator(frame: &Frame) -> bool {
     match frame.known_method().map(|it| it.row().operator) {
         Some(OperatorRule::Refused) => true,
-        Some(OperatorRule::ServerCommands) => has_server_command(frame),
+        Some(OperatorRule::ServerCommands) => needs_operator(frame),
         Some(OperatorRule::Allowed) | None => false,
     }
 }
@@ -52,11 +52,12 @@ pub(crate) fn refusal_reason(peer: &PeerProcess, operation: &str) -> String {
     }
 }
 
-/// Whether a request has an MCP server that is a program, or names a configured server. A notation that ACP does not define counts as one, because an
-/// agent may understand it.
-fn has_server_command(frame: &Frame) -> bool {
+/// Whether a request has an MCP server that is a program, names a configured server, or asks for an agent that approves
+/// everything. A notation that ACP does not define counts as a program, because an agent may understand it.
+fn needs_operator(frame: &Frame) -> bool {
     let Ok(params) = unique_json::parse(frame.params().unwrap_or("{}")) else { return true };
-    if params.pointer("/_meta/jackfield/mcp").is_some_and(|it| !it.is_null()) {
+    let ours = params.pointer("/_meta/jackfield").unwrap_or(&Value::Null);
+    if !ours["mcp"].is_null() || !ours["approve"].is_null() {
         return true;
     }
     match &params["mcpServers"] {

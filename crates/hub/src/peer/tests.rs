@@ -211,6 +211,8 @@ fn every_operation_of_the_operator_is_refused_below_an_agent_and_written_down() 
         ("_jackfield/operator", json!({ "operation": "trust" })),
         ("_jackfield/stop", json!({})),
         ("session/new", json!({ "cwd": "/x", "mcpServers": server })),
+        ("session/new", json!({ "cwd": "/x", "_meta": { "jackfield": { "mcp": ["db"] } } })),
+        ("session/new", json!({ "cwd": "/x", "_meta": { "jackfield": { "approve": "all" } } })),
     ];
     for (method, params) in operations {
         let mut scene = Scene::new();

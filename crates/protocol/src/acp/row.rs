@@ -94,7 +94,7 @@ pub enum TenantRule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OperatorRule {
     Allowed,
-    /// Allowed without command lines of MCP servers.
+    /// Allowed without command lines of MCP servers and without approval of everything.
     ServerCommands,
     Refused,
 }

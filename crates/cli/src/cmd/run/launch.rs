@@ -107,15 +107,12 @@ impl AgentLaunch {
         client: &str,
         protocol: ClientProtocol,
     ) -> Result<Value, CommandError> {
-        self.choice.send_to_hub(conn, &self.cwd)?;
+        let mut params = self.choice.connect_params(&self.cwd);
+        params["unenforced"] = json!(self.unenforced);
         // This command gives up first, with its own hint.
-        let start_ms =
-            self.start_seconds.saturating_add(DAEMON_GRACE_SECONDS).saturating_mul(1_000);
-        conn.call_hub(
-            Method::ControlConnect,
-            &json!({ "unenforced": self.unenforced, "startTimeoutMs": start_ms }),
-            "the daemon to accept the options of the session",
-        )?;
+        let start_seconds = self.start_seconds.saturating_add(DAEMON_GRACE_SECONDS);
+        params["startTimeoutMs"] = json!(start_seconds.saturating_mul(1_000));
+        self.choice.send_connect(conn, &params)?;
         let waited_for = format!("{} to start", self.choice.display_name());
         let result = initialize(
             conn,
