@@ -74,7 +74,7 @@ fn version_of_the_program_is_the_version_of_the_agent() {
     let daemon = home.serve(&[]);
     let mut client = home.dial();
     client.notify("_jackfield/connect", &json!({ "agent": "script" }));
-    assert_eq!(client.hello_aware()["agentInfo"]["version"], "4.5.6");
+    assert_eq!(client.hello_aware()["agentInfo"]["version"], "script-cli 4.5.6");
     drop(client);
     daemon.stop();
 }

@@ -3,7 +3,8 @@
 use crate::{
     context::CommandContext,
     env,
-    hub::EndpointAddress,
+    exit::CliExitCode,
+    hub::{EndpointAddress, UNENCRYPTED_HINT},
     out::{DIM, OutputFormat, paint, print_json_document},
     report::CommandError,
 };
@@ -47,12 +48,13 @@ pub(crate) struct ListenCommand {
 
 impl ListenCommand {
     pub(crate) fn run(self, context: &CommandContext) -> Result<(), CommandError> {
-        context.daemon.require_operator("listen")?;
         let text = |it: &Option<EndpointAddress>| it.as_ref().map(ToString::to_string);
         let params = json!({ "add": text(&self.address), "remove": text(&self.remove),
             "insecure": self.insecure });
         let mut conn = context.daemon.connect("listen")?;
-        let result = conn.call_hub(Method::ControlListen, &params, "the daemon to listen")?;
+        let result = conn
+            .call_hub(Method::ControlListen, &params, "the daemon to listen")
+            .map_err(|error| self.add_hint(error))?;
         let changed = result["changed"].as_str();
         match (self.format, changed) {
             (OutputFormat::Json, _) => print_json_document(&context.output, &result),
@@ -70,6 +72,16 @@ impl ListenCommand {
                 listeners.iter().try_for_each(|it| self.print_listener(context, it))
             }
         }
+    }
+
+    /// Adds the way out if the address is refused because other machines can reach it.
+    fn add_hint(&self, error: CommandError) -> CommandError {
+        let is_exposed = self.address.as_ref().is_some_and(|it| it.require_private().is_err());
+        if !is_exposed || !matches!(error, CommandError::Response(_)) {
+            return error;
+        }
+        let (what, hint) = ("the daemon refused".to_owned(), UNENCRYPTED_HINT.to_owned());
+        CommandError::Local { what, source: Box::new(error), exit: CliExitCode::Usage, hint }
     }
 
     fn print_listener(&self, context: &CommandContext, row: &Value) -> Result<(), CommandError> {

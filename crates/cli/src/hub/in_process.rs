@@ -12,6 +12,10 @@ use std::net::Shutdown;
 /// The subcommand that runs a guard. It must be the first argument.
 pub(crate) const GUARD_SUBCOMMAND: &str = "guard";
 
+/// The way out if the daemon refuses an address that other machines can reach.
+pub(crate) const UNENCRYPTED_HINT: &str = "use `https://` with a certificate (`cert` and `key` under [http] in config.toml), or 127.0.0.1 \
+     and `ssh -L` from other machines; `--insecure` permits unencrypted connections";
+
 /// Loads the configuration of the daemon.
 pub(crate) fn load_settings(paths: &Paths) -> Result<Settings, CommandError> {
     config::load(&paths.config_file()).map_err(config_failure)
@@ -62,10 +66,7 @@ pub(crate) fn boot_error(error: BootError, exit: CliExitCode) -> CommandError {
         }
         BootError::Listen {
             source: BindError::Address(AddressError::NotLoopback { .. }), ..
-        } => {
-            "use `https://` with a certificate (`cert` and `key` under [http] in config.toml), or \
-             127.0.0.1 and `ssh -L` from other machines; `--insecure` permits unencrypted connections"
-        }
+        } => UNENCRYPTED_HINT,
         BootError::Listen { .. } => "choose another address with `--listen`",
         _ => "run `jackfield doctor` to find the cause",
     };

@@ -24,7 +24,8 @@ pub(crate) use connection::{CommandConnection, ConnectionEvent};
 pub(crate) use default_agent::choose_default_agent;
 pub(crate) use event_sources::on_termination_signals;
 pub(crate) use in_process::{
-    GUARD_SUBCOMMAND, InProcessHub, boot_error, default_options, guard_command, load_settings,
+    GUARD_SUBCOMMAND, InProcessHub, UNENCRYPTED_HINT, boot_error, default_options, guard_command,
+    load_settings,
 };
 pub(crate) use initialize::{initialize, initialize_client};
 pub(crate) use jackfield_transport::{BlockingSocket, EndpointAddress};

@@ -141,6 +141,11 @@ fn cancel_reports_whether_a_turn_was_running() {
     let canceled = &received.with_method("session/cancel")[0];
     assert_eq!(canceled["params"]["sessionId"], "s-7f3abcdefghi");
     assert_eq!(canceled.get("id"), None, "cancel is a notification");
+    for (session, is_canceled) in [("7f3", true), ("b20", false)] {
+        let outcome = home.run(&["cancel", session, "--format", "json"]);
+        let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
+        assert_eq!((outcome.code, &document["canceled"]), (0, &json!(is_canceled)));
+    }
     for (state, expected) in [
         ("quiet", "canceling the turn of s-1abcdefghij"),
         ("waiting", "canceling the turn of s-1abcdefghij"),

@@ -52,6 +52,17 @@ fn empty_queue_succeeds() {
 }
 
 #[test]
+fn every_action_prints_a_json_document() {
+    for (args, name, expected) in
+        [(&["--withdraw", "4"][..], "withdrawn", json!(4)), (&["--run"], "released", json!([2]))]
+    {
+        let (outcome, _) = run_queue(&[args, &["--format", "json"]].concat());
+        let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
+        assert_eq!((outcome.code, &document[name]), (0, &expected));
+    }
+}
+
+#[test]
 fn prompt_is_withdrawn_by_its_number() {
     let (outcome, received) = run_queue(&["--withdraw", "4"]);
     insta::assert_snapshot!("queue_withdraw", outcome.to_snapshot());

@@ -3,7 +3,12 @@
 use super::{Bus, fault, one_pool, pid, pool, request};
 use jackfield_e2e::Home;
 use serde_json::{Value, json};
-use std::{collections::BTreeSet, os::unix::fs::PermissionsExt, time::Duration};
+use std::{
+    collections::BTreeSet,
+    io::{BufRead as _, BufReader},
+    os::unix::{fs::PermissionsExt, net::UnixStream},
+    time::Duration,
+};
 
 /// The published kernel gave one client the answer of the other, or nobody any.
 #[test]
@@ -125,15 +130,17 @@ fn agent_of_a_registry_starts_with_its_first_message() {
     super::write(&home, "registry.json", &json!({ "agents": [entry] }).to_string());
     let launcher = json!({ "registry": "registry.json", "idle_sec": 0.3 });
     let bus = Bus::with_programs(&home, &json!({ "launcher": launcher }), home.path());
-    let mut client = bus.dial();
+    // Not `bus.dial()`: its reader would keep the connection open.
+    let mut stream = UnixStream::connect(super::socket(&home)).unwrap();
     let mut line = request("q", "echo", &json!({}));
     line["agentId"] = json!("demo");
     line["sessionId"] = json!("outer");
-    client.send_line(&line.to_string());
-    let answer = client.until("an answer", |it| it["id"] == "q");
+    super::say_all(&mut stream, [line]);
+    let mut answer = String::new();
+    BufReader::new(stream).read_line(&mut answer).unwrap();
+    let answer: Value = serde_json::from_str(&answer).unwrap();
     assert_eq!(answer["sessionId"], "outer");
     assert!(pid(&answer) != 0);
-    drop(client);
     bus.until_said("of pool `demo` ended");
     let answer = bus.dial().ask("echo", &json!({}));
     assert!(answer["error"]["message"].as_str().unwrap().contains("agentId"), "{answer}");

@@ -210,6 +210,7 @@ fn every_operation_of_the_operator_is_refused_below_an_agent_and_written_down() 
         ("_jackfield/import", json!({ "lines": [] })),
         ("_jackfield/operator", json!({ "operation": "trust" })),
         ("_jackfield/stop", json!({})),
+        ("_jackfield/listen", json!({ "add": "http://127.0.0.1:0" })),
         ("session/new", json!({ "cwd": "/x", "mcpServers": server })),
         ("session/new", json!({ "cwd": "/x", "_meta": { "jackfield": { "mcp": ["db"] } } })),
         ("session/new", json!({ "cwd": "/x", "_meta": { "jackfield": { "approve": "all" } } })),
