@@ -592,10 +592,10 @@ export interface components {
             retryable?: boolean;
         };
         /**
-         * @description How permission requests of a run are answered automatically. Nothing is granted permanently.
+         * @description How permission requests of a run are answered.
          * @enum {string}
          */
-        Approve: "all" | "reads" | "none";
+        Approve: "ask" | "all" | "reads" | "none";
         /**
          * @description An open request of an agent to the user.
          * @example {
@@ -718,6 +718,7 @@ export interface components {
             /** @enum {string} */
             t: "turn-start";
         } | {
+            /** @description An addition to the protocol. */
             error?: string | null;
             status: components["schemas"]["TurnStatus"];
             /** @enum {string} */
@@ -747,6 +748,7 @@ export interface components {
             /** @enum {string} */
             t: "tool-call-end";
         } | {
+            /** @description An addition to the protocol. */
             mimeType?: string | null;
             name: string;
             /** @description The location of the file: its URI, or `SESSION/SEQ/BLOCK` for a block in the log itself. */
@@ -906,6 +908,11 @@ export interface components {
              *     next prompt restores the session. [default: false for `/api/chat`, true for `/api/runs`]
              */
             keep?: boolean | null;
+            /**
+             * @description MCP servers for a new session: an array in the form of ACP, in which a text is the name of a configured
+             *     server, or an object with a member per server as in `.mcp.json`.
+             */
+            mcpServers?: Record<string, unknown> | null;
             /** @description The message to the agent. */
             message: string;
             /** @description One of the agent's modes. */
@@ -2128,6 +2135,8 @@ export interface operations {
                  * @example 120
                  */
                 after?: string;
+                /** @description `1`: add to the view `envelopes` what its protocol does not have: permission requests, errors, usage. */
+                additions?: "0" | "false" | "1" | "true";
             };
             header?: {
                 /** @description takes precedence over `after` */
