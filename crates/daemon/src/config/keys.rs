@@ -127,9 +127,11 @@ pub const CONFIG_KEYS: &[ConfigKey] = &[
     key("http.projects", Path, Unset("`projects` in the state directory"), AfterRestart, "\"/srv/projects\"",
         "The directory of the projects that requests name."),
     key("http.uploads", Path, Unset("`uploads` in the state directory"), AfterRestart, "\"/srv/uploads\"",
-        "The directory of uploaded images."),
+        "The directory of uploaded files."),
     key("http.approve", Choice(&["ask", "all", "reads", "none"]), Unset("`ask`, or `all` with the profile `open-design`"), AfterRestart, "\"all\"",
         "How permission requests of runs are answered whose request has no `approve`: by a person (`ask`), allowed (`all`), allowed if the tool changes nothing and else denied (`reads`), or denied (`none`)."),
+    key("http.profile", Choice(&["jackfield", "open-design"]), Value("\"jackfield\""), AfterRestart, "\"open-design\"",
+        "The clients that requests are expected from. With `open-design`, requests that leave it open get the defaults of that daemon, and invalid models and paths have no effect."),
 
     key("agents.NAME.command", TextList, Unset("the catalog's command"), Now, "[\"goose\", \"acp\"]",
         "The program of the agent and its arguments; not a shell line. It is required if the catalog has no agent of this name."),

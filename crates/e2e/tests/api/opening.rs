@@ -51,6 +51,7 @@ fn opening_is_reported_before_the_turn_and_readers_get_the_same_events_later() {
     let (daemon, web) = serve(&home, &[]);
     let mut chosen = body("hello");
     chosen["model"] = json!("fake-smart");
+    chosen["keep"] = json!(true);
     let live = web.stream("POST", "/api/chat", &[], Some(&chosen)).rest();
     assert_whole(&live);
     assert_eq!(labels(&live)[..4], ["initializing", "model", "model", "running"]);
