@@ -159,7 +159,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let registry = r#"{"agents": [{"id": "mine", "name": "Mine", "version": "1.0.0",
             "description": "d", "distribution": {"npx": {"package": "mine@1.0.0",
-            "args": ["--acp"], "env": {"JACKFIELD_NOT_SET": "x", "MINE_MODE": "acp"}}}}]}"#;
+            "args": ["--acp"], "env": {"MINE_MODE": "acp"}}}}]}"#;
         fs::write(dir.path().join("registry.json"), registry).unwrap();
         let path = dir.path().join("bus.json");
         fs::write(&path, r#"{"launcher": {"registry": "registry.json", "idle_sec": 2}}"#).unwrap();

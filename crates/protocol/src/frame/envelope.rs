@@ -15,6 +15,8 @@ pub(crate) struct RoutingFields {
     pub(crate) shape: FrameShape,
     /// One of the names below is written with escapes.
     pub(crate) has_escapes: bool,
+    /// `pool` is the position of `agentId`.
+    pub(crate) is_pool_agent_id: bool,
     pub(crate) id: TextSpan,
     pub(crate) method: TextSpan,
     /// The params of a call; the result or the error of a response.
@@ -25,8 +27,8 @@ pub(crate) struct RoutingFields {
     pub(crate) meta: TextSpan,
     /// Beside `params`, where clients of a bus put it.
     pub(crate) outer_session_id: TextSpan,
+    /// `pool`, or `agentId` if there is no `pool`.
     pub(crate) pool: TextSpan,
-    pub(crate) agent_id: TextSpan,
 }
 
 /// [`Kind`], with results and errors distinguished.
@@ -72,6 +74,7 @@ impl RoutingFields {
         let mut fields = RoutingFields {
             shape,
             has_escapes: false,
+            is_pool_agent_id: false,
             id: found.span(RoutingSlot::Id),
             method: TextSpan::default(),
             body: TextSpan::default(),
@@ -81,11 +84,13 @@ impl RoutingFields {
             meta: TextSpan::default(),
             outer_session_id: TextSpan::default(),
             pool: TextSpan::default(),
-            agent_id: TextSpan::default(),
         };
         fields.outer_session_id = fields.name(text, found, RoutingSlot::OuterSessionId)?;
         fields.pool = fields.name(text, found, RoutingSlot::Pool)?;
-        fields.agent_id = fields.name(text, found, RoutingSlot::AgentId)?;
+        if !fields.pool.is_some() {
+            fields.pool = fields.name(text, found, RoutingSlot::AgentId)?;
+            fields.is_pool_agent_id = fields.pool.is_some();
+        }
         match shape {
             FrameShape::Request | FrameShape::Notification => {
                 fields.method = fields.name(text, found, RoutingSlot::Method)?;
@@ -129,7 +134,7 @@ impl RoutingFields {
     }
 
     /// Every span, for those who move text about.
-    pub(crate) fn spans_mut(&mut self) -> [&mut TextSpan; 10] {
+    pub(crate) fn spans_mut(&mut self) -> [&mut TextSpan; 9] {
         [
             &mut self.id,
             &mut self.method,
@@ -140,7 +145,6 @@ impl RoutingFields {
             &mut self.meta,
             &mut self.outer_session_id,
             &mut self.pool,
-            &mut self.agent_id,
         ]
     }
 }

@@ -127,12 +127,12 @@ impl Frame {
 
     /// The pool of workers it is for: `pool` beside `params`.
     pub fn pool(&self) -> Option<Cow<'_, str>> {
-        self.name(self.fields.pool)
+        if self.fields.is_pool_agent_id { None } else { self.name(self.fields.pool) }
     }
 
-    /// The agent it is for: `agentId` beside `params`.
+    /// The agent it is for: `agentId` beside `params`, if `pool` is not there.
     pub fn agent_id(&self) -> Option<Cow<'_, str>> {
-        self.name(self.fields.agent_id)
+        if self.fields.is_pool_agent_id { self.name(self.fields.pool) } else { None }
     }
 
     /// `params.requestId` as JSON text.

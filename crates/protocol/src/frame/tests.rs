@@ -142,7 +142,7 @@ fn read_by_serde(json: &str) -> Option<Reading> {
         update: text(update.session_update.as_ref()).filter(|_| is_call),
         outer_session_id: text(it.session_id.as_ref()),
         pool: text(it.pool.as_ref()),
-        agent_id: text(it.agent_id.as_ref()),
+        agent_id: text(it.agent_id.as_ref()).filter(|_| text(it.pool.as_ref()).is_none()),
     })
 }
 

@@ -100,7 +100,7 @@ impl Pools {
 
 impl PoolState {
     /// Whether a client uses a session of the pool or waits for a response.
-    fn is_used(&self, workers: &Workers, tables: &RoutingTables) -> bool {
+    pub(super) fn is_used(&self, workers: &Workers, tables: &RoutingTables) -> bool {
         let has_calls =
             |it: &Worker| tables.calls.received_by(CallPeer::Worker(it.id())).next().is_some();
         workers.in_pool(self.id).any(|it| 0 < it.load(tables) || has_calls(it))

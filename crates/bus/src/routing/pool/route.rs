@@ -70,7 +70,11 @@ impl Pools {
         let name = message.frame.pool().or_else(|| self.pool_of_agent(message.frame));
         let has_name = |it: &&PoolState| name.as_deref().is_none_or(|name| *it.config.id == *name);
         let candidates = || self.by_id.values().filter(has_name);
-        let routed = || single(candidates().filter(|it| it.has_route(tables, message)));
+        // The sessions of an agent that was stopped because no client used it are over.
+        let is_over =
+            |it: &PoolState| it.is_launched && it.is_removed && !it.is_used(workers, tables);
+        let has_route = |it: &&PoolState| it.has_route(tables, message) && !is_over(it);
+        let routed = || single(candidates().filter(has_route));
         let agent = message.frame.agent_id().filter(|it| name.is_none() && self.can_launch(it));
         // A message without a name does not go to an agent that happens to run.
         let is_default = |it: &&PoolState| name.is_some() || !it.is_launched;
