@@ -26,7 +26,7 @@ pub(crate) struct ListenCommand {
     #[arg(value_name = "URL", value_parser = EndpointAddress::resolve)]
     address: Option<EndpointAddress>,
 
-    /// Close this address, which was added before; its clients are disconnected
+    /// Close this address, which was added before
     #[arg(
         long,
         env = env::REMOVE,
