@@ -33,16 +33,28 @@ pub fn load_catalog(paths: &Paths) -> Catalog {
 /// The agent files of a configuration directory, and the catalog that results from them.
 pub(crate) struct AgentFiles {
     folder: PathBuf,
-    versions: Vec<AgentFileVersion>,
+    versions: Vec<FileVersion>,
     catalog: Catalog,
 }
 
 /// Identifies a version of a file, to detect changes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct AgentFileVersion {
+pub(crate) struct FileVersion {
     path: PathBuf,
     modified: Option<SystemTime>,
     bytes: u64,
+}
+
+impl FileVersion {
+    /// The current version; `None` if there is no such file.
+    pub(crate) fn read(path: &Path) -> Option<FileVersion> {
+        let meta = fs::metadata(path).ok()?;
+        Some(FileVersion {
+            modified: meta.modified().ok(),
+            bytes: meta.len(),
+            path: path.to_owned(),
+        })
+    }
 }
 
 impl AgentFiles {
@@ -84,23 +96,18 @@ fn agent_name(error: &AgentFileError) -> Option<&str> {
 }
 
 /// The agent files of a folder.
-fn scan_folder(folder: &Path) -> Vec<AgentFileVersion> {
+fn scan_folder(folder: &Path) -> Vec<FileVersion> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let files =
         entries.map(|it| it.path()).filter(|it| it.extension().is_some_and(|it| it == "toml"));
-    let mut versions: Vec<AgentFileVersion> = files
-        .filter_map(|path| {
-            let meta = fs::metadata(&path).ok()?;
-            Some(AgentFileVersion { modified: meta.modified().ok(), bytes: meta.len(), path })
-        })
-        .collect();
+    let mut versions: Vec<FileVersion> = files.filter_map(|it| FileVersion::read(&it)).collect();
     versions.sort();
     versions
 }
 
-fn read_catalog(versions: &[AgentFileVersion]) -> Catalog {
+fn read_catalog(versions: &[FileVersion]) -> Catalog {
     let mut catalog = BUILTIN.clone();
-    for AgentFileVersion { path, bytes, .. } in versions {
+    for FileVersion { path, bytes, .. } in versions {
         let text = if *bytes <= FILE_BYTES_MAX { fs::read(path).ok() } else { None };
         // A file that cannot be read is reported like one that is invalid.
         let text = text.map(|it| String::from_utf8_lossy(&it).into_owned());

@@ -4,7 +4,7 @@
 mod agent_env;
 
 use crate::{
-    agent_files::AgentFiles,
+    agent_files::{AgentFiles, FileVersion},
     config::{AgentSettings, Settings},
     paths::Paths,
 };
@@ -32,6 +32,8 @@ pub(crate) struct AgentRegistry {
     /// The program of the daemon, which is also the adapter.
     program: PathBuf,
     agent_files: AgentFiles,
+    /// The version of `config.toml` that was read last.
+    config_version: Option<FileVersion>,
 }
 
 /// A command and its whole environment.
@@ -46,7 +48,14 @@ pub(crate) struct ResolvedLaunch {
 impl AgentRegistry {
     pub(crate) fn new(settings: Settings, paths: Paths, program: PathBuf) -> AgentRegistry {
         let agent_files = AgentFiles::open(&paths.config);
-        AgentRegistry { settings, paths, program, agent_files }
+        let config_version = FileVersion::read(&paths.config_file());
+        AgentRegistry { settings, paths, program, agent_files, config_version }
+    }
+
+    /// Whether `config.toml` has changed since the last call.
+    pub(crate) fn has_new_config(&mut self) -> bool {
+        let version = FileVersion::read(&self.paths.config_file());
+        std::mem::replace(&mut self.config_version, version.clone()) != version
     }
 
     pub(crate) fn config_file(&self) -> PathBuf {

@@ -11,14 +11,14 @@ use toml::de::{DeTable, DeValue};
 
 /// An error in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConfigProblem {
+pub struct ConfigLineError {
     /// Counted from 1.
     pub line: Option<usize>,
     /// What is wrong and how to correct it.
     pub reason: String,
 }
 
-impl fmt::Display for ConfigProblem {
+impl fmt::Display for ConfigLineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {
             Some(line) => write!(f, "line {line}: {}", self.reason),
@@ -51,10 +51,10 @@ pub struct ConfigDocument<'a> {
 }
 
 impl<'a> ConfigDocument<'a> {
-    pub fn parse(text: &'a str) -> Result<ConfigDocument<'a>, ConfigProblem> {
+    pub fn parse(text: &'a str) -> Result<ConfigDocument<'a>, ConfigLineError> {
         let describe = |error: toml::de::Error| {
             let line = error.span().map(|it| line_at(text, it.start));
-            ConfigProblem { line, reason: describe_toml_error(&error) }
+            ConfigLineError { line, reason: describe_toml_error(&error) }
         };
         let root = DeTable::parse(text).map_err(describe)?.into_inner();
         let values = toml::from_str(text).map_err(describe)?;
@@ -74,7 +74,7 @@ impl<'a> ConfigDocument<'a> {
     }
 
     /// All unknown keys, and all values of a wrong type.
-    pub(crate) fn find_problems(&self) -> Vec<ConfigProblem> {
+    pub(crate) fn find_problems(&self) -> Vec<ConfigLineError> {
         let mut problems = Vec::new();
         self.check_table(&self.root, &mut Vec::new(), &mut problems);
         problems.sort_by_key(|it| it.line);
@@ -85,12 +85,12 @@ impl<'a> ConfigDocument<'a> {
         &self,
         table: &'t DeTable<'_>,
         path: &mut Vec<&'t str>,
-        problems: &mut Vec<ConfigProblem>,
+        problems: &mut Vec<ConfigLineError>,
     ) {
         for (key, value) in table {
             path.push(key.get_ref());
             let mut add_problem = |offset: usize, reason: String| {
-                problems.push(ConfigProblem { line: Some(line_at(self.text, offset)), reason });
+                problems.push(ConfigLineError { line: Some(line_at(self.text, offset)), reason });
             };
             match value.get_ref() {
                 _ if !CONFIG_KEYS.iter().any(|it| it.starts_with(path)) => {
@@ -109,14 +109,14 @@ impl<'a> ConfigDocument<'a> {
         }
     }
 
-    pub(crate) fn deserialize(&self) -> Result<Settings, ConfigProblem> {
+    pub(crate) fn deserialize(&self) -> Result<Settings, ConfigLineError> {
         Settings::deserialize(self.values.clone())
-            .map_err(|error| ConfigProblem { line: None, reason: describe_toml_error(&error) })
+            .map_err(|error| ConfigLineError { line: None, reason: describe_toml_error(&error) })
     }
 
-    pub(crate) fn locate(&self, invalid: InvalidSetting) -> ConfigProblem {
+    pub(crate) fn locate(&self, invalid: InvalidSetting) -> ConfigLineError {
         let path: Vec<&str> = invalid.path.iter().map(String::as_str).collect();
-        ConfigProblem { line: self.find_line(&path), reason: invalid.reason }
+        ConfigLineError { line: self.find_line(&path), reason: invalid.reason }
     }
 }
 

@@ -122,7 +122,7 @@ pub const CONFIG_KEYS: &[ConfigKey] = &[
         "The private key of `cert`, as PEM; only the owner may have access to the file."),
     key("http.insecure", Bool, Value("false"), AfterRestart, "true",
         "Permits `http://` and `tcp://` addresses that other machines can reach. The connection is not encrypted."),
-    key("http.roots", PathList, Value("[]"), AfterRestart, "[\"/home/me/src\"]",
+    key("http.roots", PathList, Value("[]"), AfterRestart, "[\"/srv/work\"]",
         "Requests may start agents in these directories and below them."),
     key("http.projects", Path, Unset("`projects` in the state directory"), AfterRestart, "\"/srv/projects\"",
         "The directory of the projects that requests name."),

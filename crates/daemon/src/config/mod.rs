@@ -76,7 +76,7 @@ pub enum ConfigError {
         source: io::Error,
     },
     #[error("`{}` is not a valid configuration:\n{}", path.display(), join_problems(problems))]
-    Invalid { path: PathBuf, problems: Vec<ConfigProblem> },
+    Invalid { path: PathBuf, problems: Vec<ConfigLineError> },
 }
 
 /// Reads the file; a missing one counts as empty.
@@ -91,7 +91,7 @@ pub fn load(path: &Path) -> Result<Settings, ConfigError> {
 }
 
 /// Parses the text of the file at `path`, or returns all errors in it.
-pub fn parse_file(text: &str, path: &Path) -> Result<Settings, Vec<ConfigProblem>> {
+pub fn parse_file(text: &str, path: &Path) -> Result<Settings, Vec<ConfigLineError>> {
     let (mut settings, document) = parse_text(text)?;
     let folder = path.parent().unwrap_or(Path::new("/"));
     settings.http.resolve(folder);
@@ -102,7 +102,7 @@ pub fn parse_file(text: &str, path: &Path) -> Result<Settings, Vec<ConfigProblem
     Ok(settings)
 }
 
-fn parse_text(text: &str) -> Result<(Settings, ConfigDocument<'_>), Vec<ConfigProblem>> {
+fn parse_text(text: &str) -> Result<(Settings, ConfigDocument<'_>), Vec<ConfigLineError>> {
     let document = ConfigDocument::parse(text).map_err(|it| vec![it])?;
     let problems = document.find_problems();
     if !problems.is_empty() {
@@ -113,7 +113,7 @@ fn parse_text(text: &str) -> Result<(Settings, ConfigDocument<'_>), Vec<ConfigPr
     Ok((settings, document))
 }
 
-fn join_problems(problems: &[ConfigProblem]) -> String {
+fn join_problems(problems: &[ConfigLineError]) -> String {
     problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
@@ -163,7 +163,7 @@ mod reference;
 mod sessions;
 
 pub use changes::SettingsChanges;
-pub use document::{ConfigDocument, ConfigProblem, describe_unknown_key};
+pub use document::{ConfigDocument, ConfigLineError, describe_unknown_key};
 pub use duration::DurationSetting;
 pub use http::HttpSettings;
 pub use mcp::McpServerSettings;

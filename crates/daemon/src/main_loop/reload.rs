@@ -1,5 +1,6 @@
-//! Configuration that changes while the daemon runs: `config.toml` after SIGHUP, and the files of
-//! agents and policies whenever they change.
+//! Configuration that changes while the daemon runs: `config.toml` and the files of agents and
+//! policies. They are read again when a client connects and they have changed; after SIGHUP,
+//! `config.toml` is read in any case.
 
 use super::MainLoop;
 use crate::config;
@@ -16,8 +17,11 @@ impl MainLoop {
         self.manager.send_ready();
     }
 
-    /// Reads the files of agents and policies again if they have changed.
+    /// Reads the files again that have changed.
     pub(super) fn refresh_files(&mut self) {
+        if self.effects.agent_registry.has_new_config() {
+            self.read_config();
+        }
         if let Some(agents) = self.effects.agent_registry.refresh() {
             let pools = self.effects.agent_registry.pools();
             self.feed(Input::AgentsChanged { agents, pools });
