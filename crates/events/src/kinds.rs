@@ -237,7 +237,8 @@ pub struct RequestServed<J = RawJson> {
     pub outcome: ServedOutcome,
 }
 
-/// A client changed a mode, a model or another setting, and the agent accepted it.
+/// A client changed a mode, a model or another setting, and the agent accepted it; or it changed the
+/// name of the session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SettingChanged<J = RawJson> {
     pub frame: J,

@@ -8,7 +8,7 @@ use crate::{
     limits::{OPTION_BYTES_MAX, OPTIONS_MAX, TITLE_BYTES_MAX},
 };
 use bytes::Bytes;
-use jackfield_protocol::{Frame, is_planted};
+use jackfield_protocol::{Frame, acp::Method, is_planted};
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
 use std::{
@@ -37,6 +37,9 @@ pub struct SessionSummary {
     /// The agents that were tried before and failed, each with the reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fallback: Option<RawJson>,
+    /// The name that a client gave the session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     pub title: Option<String>,
     /// The first line of the first prompt, shown until the agent sends a title.
     pub hint: Option<String>,
@@ -120,6 +123,7 @@ impl Default for SessionSummary {
             agent_session: AgentSessionId::default(),
             setup: RawJson::null(),
             fallback: None,
+            name: None,
             title: None,
             hint: None,
             mode: None,
@@ -306,6 +310,8 @@ impl SessionSummary {
             self.queue.clear();
         }
         self.forget_keys();
+        // A name identifies one session.
+        self.name = None;
         self.closed = false;
     }
 
@@ -358,6 +364,10 @@ impl SessionSummary {
             return;
         };
         let params: serde_json::Value = params;
+        if frame.is_method(Method::ControlRename) {
+            let name = params.get("name").and_then(|it| it.as_str());
+            self.name = name.filter(|it| !it.is_empty() && is_short(it)).map(str::to_owned);
+        }
         if let Some(mode) =
             params.get("modeId").and_then(|it| it.as_str()).filter(|it| is_short(it))
         {

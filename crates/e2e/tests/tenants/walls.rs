@@ -20,6 +20,7 @@ fn requests(cwd: &Path) -> Vec<(&'static str, Value)> {
         ("_jackfield/answer", json!({ "ask": 1, "result": {} })),
         ("_jackfield/queue", json!({})),
         ("_jackfield/release", json!({})),
+        ("_jackfield/rename", json!({ "name": "x" })),
         ("_jackfield/withdraw", json!({ "prompt": 1 })),
     ]
 }

@@ -179,7 +179,7 @@ impl Session {
             "updatedAt": rfc3339(state.updated_at),
             "_meta": { "jackfield": { "agent": &*state.agent, "state": self.state_name(parts) } },
         });
-        if let Some(title) = self.title() {
+        if let Some(title) = state.name.clone().or_else(|| self.title()) {
             info["title"] = json!(title);
         }
         info
@@ -197,6 +197,7 @@ impl Session {
             "agent": &**agent,
             "argv": redact::argv(argv),
             "cwd": cwd,
+            "name": state.name,
             "title": self.title(),
             "state": self.state_name(parts),
             "turns": state.turns,

@@ -17,6 +17,7 @@ mod open;
 mod operator;
 mod oversized;
 mod remove;
+mod rename;
 mod slots;
 mod storage;
 

@@ -174,6 +174,8 @@ methods! {
         Ours ToAgent Request Session Hub Passing, Allowed Allowed Audited Owner;
     ControlRelease "_jackfield/release":
         Ours ToAgent Request Session Hub Passing, Allowed Allowed Audited Owner;
+    ControlRename "_jackfield/rename":
+        Ours ToAgent Request Session Hub Passing, Allowed Refused Audited Owner;
     ControlSession "_jackfield/session":
         Ours ToClient Notification Session Subscribers Passing, Allowed Allowed Audited Owner;
     ControlSessions "_jackfield/sessions":

@@ -236,6 +236,7 @@ fn describe_setting(frame: &Value) -> Option<String> {
     let (name, value) = match Method::from_name(str_member(frame, "method"))? {
         Method::SessionSetMode => ("mode", str_member(params, "modeId").to_owned()),
         Method::SessionSetModel => ("model", str_member(params, "modelId").to_owned()),
+        Method::ControlRename => ("name", str_member(params, "name").to_owned()),
         Method::SessionSetConfigOption => {
             let value = &params["value"];
             let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);

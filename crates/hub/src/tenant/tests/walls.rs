@@ -27,6 +27,7 @@ fn requests() -> BTreeMap<&'static str, Value> {
         ("_jackfield/import", json!({ "lines": [] })),
         ("_jackfield/queue", json!({})),
         ("_jackfield/release", json!({})),
+        ("_jackfield/rename", json!({ "name": "x" })),
         ("_jackfield/withdraw", json!({ "prompt": 1 })),
         // Whatever agents may understand beyond the protocol.
         ("_agent/own_method", json!({})),
