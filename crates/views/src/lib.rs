@@ -10,6 +10,7 @@
 //! unknown.
 
 pub mod agent_event;
+mod current_model;
 pub mod envelope;
 pub mod export;
 pub mod export_file;
@@ -22,6 +23,7 @@ mod timeline;
 pub mod transcript;
 mod turn_activity;
 pub mod usage;
+mod usage_report;
 
 pub use agent_event::{AgentEvent, AgentEventView, StatusEvent};
 pub use envelope::{Envelope, EnvelopeView};
@@ -30,4 +32,5 @@ pub use export_file::{ExportError, ExportHeader, ExportLine, ExportReader, Expor
 pub use redactor::StreamingRedactor;
 pub use text::{TextRenderer, describe_client};
 pub use transcript::MarkdownTranscript;
-pub use usage::SessionUsage;
+pub use usage::{SessionUsage, UsageCost};
+pub use usage_report::{UsageGroup, UsageGrouping, UsageReport};

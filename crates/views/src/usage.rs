@@ -2,6 +2,7 @@
 //! result of a prompt (`usage`, or one of several members of `_meta`), in `usage_update`, in both, or not
 //! at all. Usage that is not reported is unknown, not zero.
 
+use crate::current_model::CurrentModel;
 use crate::turn_activity::{is_recorded_later, is_turn_activity};
 use jackfield_events::{AgentMessage, EventBody, ReceivedEvent, Time, TurnEnded, TurnStarted};
 use serde::Serialize;
@@ -17,6 +18,21 @@ pub struct TokenCounts {
     pub cached_read: Option<u64>,
     pub cached_write: Option<u64>,
     pub total: Option<u64>,
+}
+
+impl TokenCounts {
+    /// Adds other counts. An unknown count adds nothing.
+    pub(crate) fn add(&mut self, other: &TokenCounts) {
+        let add = |sum: &mut Option<u64>, it: Option<u64>| {
+            *sum = it.map(|it| sum.unwrap_or(0).saturating_add(it)).or(*sum);
+        };
+        add(&mut self.input, other.input);
+        add(&mut self.output, other.output);
+        add(&mut self.thought, other.thought);
+        add(&mut self.cached_read, other.cached_read);
+        add(&mut self.cached_write, other.cached_write);
+        add(&mut self.total, other.total);
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -39,6 +55,8 @@ pub struct TurnUsageRow {
     /// The stop reason, `failed` or `interrupted`; `None` while the turn runs.
     pub ended: Option<String>,
     pub began_at: Option<u64>,
+    /// The model at the end of the turn, if the agent has reported it.
+    pub model: Option<String>,
     pub ms: Option<u64>,
     pub tokens: TokenCounts,
     pub cost: Option<UsageCost>,
@@ -61,15 +79,20 @@ pub struct SessionUsage {
     /// The time of the last event that was written while the turn ran.
     #[serde(skip)]
     active_at: Option<Time>,
+    #[serde(skip)]
+    model: CurrentModel,
 }
 
 impl SessionUsage {
     pub fn fold_event(&mut self, event: &ReceivedEvent) {
         self.mark_activity(event);
+        self.model.fold_event(event);
         match &event.body {
             EventBody::Prompted(TurnStarted { turn, .. }) => {
                 let began_at = Some(event.at.0);
-                self.turns.push(TurnUsageRow { turn: *turn, began_at, ..TurnUsageRow::default() });
+                let model = self.model.name().map(str::to_owned);
+                let row = TurnUsageRow { turn: *turn, began_at, model, ..TurnUsageRow::default() };
+                self.turns.push(row);
             }
             EventBody::Said(AgentMessage { frame, .. }) => {
                 self.on_update(&frame["params"]["update"]);
@@ -119,6 +142,7 @@ impl SessionUsage {
     fn on_turn_ended(&mut self, ended: &TurnEnded<Value>, at: Time) {
         let at = self.active_at.filter(|_| is_recorded_later(&ended.outcome)).unwrap_or(at);
         let Some(turn) = self.turns.iter_mut().rfind(|it| it.turn == ended.turn) else { return };
+        turn.model = self.model.name().map(str::to_owned).or(turn.model.take());
         let answer = ended.outcome.json();
         turn.ended = Some(answer["stopReason"].as_str().unwrap_or(ended.outcome.name()).to_owned());
         turn.ms = turn.began_at.map(|it| at.since(Time(it)));
@@ -133,20 +157,10 @@ impl SessionUsage {
     /// The total of all turns, and the number of turns with reported usage.
     pub fn total(&self) -> UsageTotal {
         let known = self.turns.iter().filter(|it| it.tokens != TokenCounts::default()).count();
-        let sum_of = |member: fn(&TokenCounts) -> Option<u64>| {
-            self.turns
-                .iter()
-                .filter_map(|it| member(&it.tokens))
-                .fold(None, |sum, it| Some(sum.unwrap_or(0u64).saturating_add(it)))
-        };
-        let tokens = TokenCounts {
-            input: sum_of(|it| it.input),
-            output: sum_of(|it| it.output),
-            thought: sum_of(|it| it.thought),
-            cached_read: sum_of(|it| it.cached_read),
-            cached_write: sum_of(|it| it.cached_write),
-            total: sum_of(|it| it.total),
-        };
+        let mut tokens = TokenCounts::default();
+        for turn in &self.turns {
+            tokens.add(&turn.tokens);
+        }
         UsageTotal { turns: self.turns.len(), known, tokens, cost: self.session_cost() }
     }
 
@@ -279,7 +293,7 @@ fn parse_cost(cost: &Value) -> Option<UsageCost> {
 }
 
 /// Rounds away the floating-point error of a sum.
-fn round_amount(amount: f64) -> f64 {
+pub(crate) fn round_amount(amount: f64) -> f64 {
     (amount * 1e9).round() / 1e9
 }
 

@@ -9,7 +9,6 @@
 //! is therefore treated as reported.
 
 mod content;
-mod model;
 mod step;
 mod tool_call;
 mod tool_calls;
@@ -21,7 +20,10 @@ pub(crate) use step::{PermissionRequest, TimelineEntry, TimelineStep, TimelineUp
 pub(crate) use tool_call::ToolCallStart;
 pub(crate) use turn_summary::{CompletionStatus, TurnSummary};
 
-use crate::usage::{SessionUsage, TurnUsageRow};
+use crate::{
+    current_model::{find_current_model, model_in_options, option_values},
+    usage::{SessionUsage, TurnUsageRow},
+};
 use jackfield_events::{
     AgentMessage, EventBody, ReceivedEvent, RestoreStep, ServedOutcome, SettingChanged, TurnEnded,
     TurnStarted, UnaskedCall, UserAnswered, UserAsked,
@@ -159,7 +161,7 @@ impl SessionTimeline {
             let detail = Some("the session could not be restored");
             return out.push_step(TimelineStep::note("failed", detail, None));
         }
-        let model = model::find_current_model(setup);
+        let model = find_current_model(setup);
         let restored_by = restored_by.map(|it| it.as_str().to_owned());
         out.push_step(TimelineStep::AgentReady { restored_by, model: model.clone() });
         if let Some(model) = model {
@@ -335,13 +337,13 @@ impl SessionTimeline {
     }
 
     fn on_options(&mut self, options: &Value, out: &mut TimelineUpdate) {
-        let values = model::option_values(options);
+        let values = option_values(options);
         if !values.is_empty() {
             out.push_step(TimelineStep::OptionsChanged(values));
         }
         // An unchanged model is reported too: a reader that started later does not know that it is
         // unchanged, and must get the same number of steps.
-        if let Some(model) = model::model_in_options(options) {
+        if let Some(model) = model_in_options(options) {
             self.set_model(model, out);
         }
     }

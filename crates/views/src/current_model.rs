@@ -1,22 +1,49 @@
 //! The model in use, read from a config option or from the older list of models.
 
 use crate::options::{SessionSetting, find_offer};
+use jackfield_events::{EventBody, ReceivedEvent};
 use serde_json::{Map, Value, json};
 
+/// The model that a session uses, folded from its events.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct CurrentModel(Option<String>);
+
+impl CurrentModel {
+    pub(crate) fn fold_event(&mut self, event: &ReceivedEvent) {
+        let model = match &event.body {
+            EventBody::Opened(opened) => find_current_model(&opened.setup),
+            EventBody::Bound(bound) => find_current_model(&bound.setup),
+            EventBody::Configured(changed) => {
+                let chosen = changed.frame["params"]["modelId"].as_str().map(str::to_owned);
+                chosen.or_else(|| model_in_options(&changed.answer["configOptions"]))
+            }
+            EventBody::Said(message) => {
+                model_in_options(&message.frame["params"]["update"]["configOptions"])
+            }
+            _ => None,
+        };
+        self.0 = model.or_else(|| self.0.take());
+    }
+
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.0.as_deref()
+    }
+}
+
 /// The current model in the setup that an agent returned with the session.
-pub(super) fn find_current_model(setup: &Value) -> Option<String> {
+pub(crate) fn find_current_model(setup: &Value) -> Option<String> {
     // Some agents name the model and offer no other.
     let named = || setup["models"]["currentModelId"].as_str().map(str::to_owned);
     let model = find_offer(setup, SessionSetting::Model).and_then(|it| it.current).or_else(named);
     model.filter(|it| !it.is_empty())
 }
 
-pub(super) fn model_in_options(options: &Value) -> Option<String> {
+pub(crate) fn model_in_options(options: &Value) -> Option<String> {
     find_current_model(&json!({ "configOptions": options }))
 }
 
 /// The options with their current values.
-pub(super) fn option_values(options: &Value) -> Map<String, Value> {
+pub(crate) fn option_values(options: &Value) -> Map<String, Value> {
     let options = options.as_array().into_iter().flatten();
     let value = |it: &Value| Some((it["id"].as_str()?.to_owned(), it["currentValue"].clone()));
     options.filter_map(value).collect()
