@@ -1,14 +1,18 @@
 //! The tree of commands and the global options.
 
 use crate::{
-    cmd,
+    cmd, complete,
     context::CommandContext,
     env, exit,
+    flag_variables::FlagSources,
     hub::{DaemonConnector, EndpointAddress},
     out::{ColorMode, CommandOutput},
     report::CommandError,
 };
-use clap::{ArgAction, Args, CommandFactory as _, Parser, Subcommand};
+use clap::{
+    ArgAction, Args, CommandFactory as _, Parser, Subcommand,
+    error::{ContextKind, ContextValue},
+};
 
 /// Runs any coding agent as a durable session that any client can attach to
 ///
@@ -51,6 +55,7 @@ enum CliCommand {
     Ps(cmd::ps::PsCommand),
     Sessions(cmd::sessions::SessionsCommand),
     Log(cmd::log::LogCommand),
+    Usage(cmd::usage::UsageCommand),
     Asks(cmd::asks::AsksCommand),
     Answer(cmd::answer::AnswerCommand),
     Cancel(cmd::cancel::CancelCommand),
@@ -67,6 +72,7 @@ enum CliCommand {
     Adapt(cmd::adapt::AdaptCommand),
     Bus(cmd::bus::BusCommand),
     Models(cmd::models::ModelsCommand),
+    Config(cmd::config::ConfigCommand),
     Policy(cmd::policy::PolicyCommand),
     Trust(cmd::trust::TrustCommand),
     Doctor(cmd::doctor::DoctorCommand),
@@ -77,17 +83,48 @@ enum CliCommand {
 
 /// Parses the command line, runs the command and reports its error.
 pub(crate) fn run() -> exit::CliExitCode {
+    complete::answer_shell(command_tree);
     let command_line = match CommandLine::try_parse() {
         Ok(command_line) => command_line,
-        Err(error) => return CommandOutput::print_usage(&error),
+        Err(error) => return CommandOutput::print_usage(&add_context(error)),
     };
     let GlobalOptions { socket, color, quiet, verbose } = command_line.globals;
     let output = CommandOutput::new(color, 0 < quiet, verbose);
     let context = CommandContext { daemon: DaemonConnector::new(socket, &output), output };
     match run_command(command_line.command, &context) {
         Ok(()) => exit::CliExitCode::Ok,
-        Err(error) => context.output.print_error(&error),
+        Err(mut error) => {
+            if let CommandError::Usage { message, hint } = &mut error {
+                let variables = FlagSources::of_process(command_tree()).describe_variables(message);
+                let hints = [std::mem::take(hint)].into_iter().filter(|it| !it.is_empty());
+                *hint = variables.into_iter().chain(hints).collect::<Vec<_>>().join("; ");
+            }
+            context.output.print_error(&error)
+        }
     }
+}
+
+/// Adds the environment variables of flags that the user did not type, and a similar command, to an error of clap.
+fn add_context(mut error: clap::Error) -> clap::Error {
+    if !error.use_stderr() {
+        return error;
+    }
+    let sources = FlagSources::of_process(command_tree());
+    let variables = sources.describe_variables(&error.to_string());
+    if !variables.is_empty() {
+        let tips = variables.into_iter().map(Into::into).collect();
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+    }
+    if let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidSubcommand) {
+        let unknown = unknown.clone();
+        // One measure of similarity for all names; clap has its own.
+        error.remove(ContextKind::SuggestedSubcommand);
+        if let Some(similar) = sources.suggest_command(&unknown) {
+            let similar = ContextValue::Strings(vec![similar.to_owned()]);
+            error.insert(ContextKind::SuggestedSubcommand, similar);
+        }
+    }
+    error
 }
 
 fn run_command(command: Option<CliCommand>, context: &CommandContext) -> Result<(), CommandError> {
@@ -99,6 +136,7 @@ fn run_command(command: Option<CliCommand>, context: &CommandContext) -> Result<
         Some(CliCommand::Ps(it)) => it.run(context),
         Some(CliCommand::Sessions(it)) => it.run(context),
         Some(CliCommand::Log(it)) => it.run(context),
+        Some(CliCommand::Usage(it)) => it.run(context),
         Some(CliCommand::Asks(it)) => it.run(context),
         Some(CliCommand::Answer(it)) => it.run(context),
         Some(CliCommand::Cancel(it)) => it.run(context),
@@ -115,11 +153,12 @@ fn run_command(command: Option<CliCommand>, context: &CommandContext) -> Result<
         Some(CliCommand::Adapt(it)) => it.run(context),
         Some(CliCommand::Bus(it)) => it.run(context),
         Some(CliCommand::Models(it)) => it.run(context),
+        Some(CliCommand::Config(it)) => it.run(context, &command_tree()),
         Some(CliCommand::Policy(it)) => it.run(context),
         Some(CliCommand::Trust(it)) => it.run(context),
         Some(CliCommand::Doctor(it)) => it.run(context),
         Some(CliCommand::Bugreport(it)) => it.run(context),
-        Some(CliCommand::Completions(it)) => it.run(context, command_tree()),
+        Some(CliCommand::Completions(it)) => it.run(context),
         Some(CliCommand::Man(it)) => it.run(context, command_tree()),
     }
 }
@@ -148,6 +187,7 @@ fn help_footer() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::{BTreeMap, BTreeSet};
 
     fn visit_commands(command: &clap::Command, check: &mut dyn FnMut(&clap::Command)) {
         check(command);
@@ -184,5 +224,44 @@ mod tests {
                 assert_eq!(variable, format!("{}{name}", env::PREFIX), "{}", command.get_name());
             }
         });
+    }
+
+    #[test]
+    fn environment_variable_of_several_flags_has_one_meaning() {
+        // Flags whose help differs in details only. Any other flag needs an id of its own.
+        let shared = [
+            env::AFTER,
+            env::AGENT,
+            env::CELL,
+            env::CWD,
+            env::FLEET,
+            env::FLEET_CERTS,
+            env::FOLLOW,
+            env::FORMAT,
+            env::INSECURE,
+            env::MODEL,
+            env::NAME,
+            env::OUTPUT,
+            env::PROBE,
+            env::SINCE,
+        ];
+        let mut help_texts: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        let mut kinds: BTreeMap<String, BTreeSet<(bool, String)>> = BTreeMap::new();
+        visit_commands(&command_tree(), &mut |command| {
+            for argument in command.get_arguments() {
+                let Some(variable) = argument.get_env().and_then(|it| it.to_str()) else {
+                    continue;
+                };
+                let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+                help_texts.entry(variable.to_owned()).or_default().insert(help);
+                let action = format!("{:?}", argument.get_action());
+                let kind = (argument.get_action().takes_values(), action);
+                kinds.entry(variable.to_owned()).or_default().insert(kind);
+            }
+        });
+        for (variable, texts) in help_texts {
+            assert!(texts.len() == 1 || shared.contains(&&*variable), "{variable}: {texts:#?}");
+            assert_eq!(kinds[&variable].len(), 1, "{variable}");
+        }
     }
 }

@@ -1,8 +1,16 @@
-//! The environment variables of the flags. Each flag has one of the same name; `jackfield_daemon::Paths` reads the
-//! three directories.
+//! The environment variables of the flags. Each flag has one, named after the flag's id; `jackfield_daemon::Paths`
+//! reads the three directories. A variable has one meaning: flags of the same name and different meaning have
+//! different ids.
+
+use std::ffi::OsStr;
 
 /// The prefix of all variables of Jackfield. Agents do not see them.
 pub(crate) const PREFIX: &str = "JACKFIELD_";
+
+/// Whether a flag may have its value from this variable, and was not typed.
+pub(crate) fn is_value_of(variable: &str, value: &OsStr) -> bool {
+    std::env::var_os(variable).as_deref() == Some(value)
+}
 
 /// Any value but `0`, `no`, `off`, `false` and the empty one sets the flag.
 pub(crate) fn flag_parser() -> clap::builder::FalseyValueParser {
@@ -13,19 +21,24 @@ pub(crate) const ADD_DIR: &str = "JACKFIELD_ADD_DIR";
 pub(crate) const AFTER: &str = "JACKFIELD_AFTER";
 pub(crate) const AGENT: &str = "JACKFIELD_AGENT";
 pub(crate) const ALL: &str = "JACKFIELD_ALL";
+pub(crate) const ALL_AGENTS: &str = "JACKFIELD_ALL_AGENTS";
 pub(crate) const APPROVE: &str = "JACKFIELD_APPROVE";
 pub(crate) const ARCHIVE: &str = "JACKFIELD_ARCHIVE";
 pub(crate) const ARCHIVE_AFTER: &str = "JACKFIELD_ARCHIVE_AFTER";
 pub(crate) const AT: &str = "JACKFIELD_AT";
+pub(crate) const AUDIT_SESSION: &str = "JACKFIELD_AUDIT_SESSION";
 pub(crate) const BRIDGE: &str = "JACKFIELD_BRIDGE";
+pub(crate) const BY: &str = "JACKFIELD_BY";
 pub(crate) const CANCEL_ON_EXIT: &str = "JACKFIELD_CANCEL_ON_EXIT";
 pub(crate) const CELL: &str = "JACKFIELD_CELL";
 pub(crate) const CLOSED: &str = "JACKFIELD_CLOSED";
 pub(crate) const COLOR: &str = "JACKFIELD_COLOR";
 pub(crate) const CONFIG: &str = "JACKFIELD_CONFIG";
 pub(crate) const CONFIG_FD: &str = "JACKFIELD_CONFIG_FD";
+pub(crate) const CONTINUE_LATEST: &str = "JACKFIELD_CONTINUE_LATEST";
 pub(crate) const CWD: &str = "JACKFIELD_CWD";
 pub(crate) const DIALECT: &str = "JACKFIELD_DIALECT";
+pub(crate) const DRAIN_TIMEOUT: &str = "JACKFIELD_DRAIN_TIMEOUT";
 pub(crate) const DRY_RUN: &str = "JACKFIELD_DRY_RUN";
 pub(crate) const EVENTS: &str = "JACKFIELD_EVENTS";
 pub(crate) const EXPORT_FORMAT: &str = "JACKFIELD_EXPORT_FORMAT";
@@ -41,10 +54,11 @@ pub(crate) const INSECURE: &str = "JACKFIELD_INSECURE";
 pub(crate) const INPUT: &str = "JACKFIELD_INPUT";
 pub(crate) const INTERACTIVE: &str = "JACKFIELD_INTERACTIVE";
 pub(crate) const ISOLATED: &str = "JACKFIELD_ISOLATED";
-pub(crate) const UNENFORCED: &str = "JACKFIELD_UNENFORCED";
 pub(crate) const JSON: &str = "JACKFIELD_JSON";
 pub(crate) const KEEP: &str = "JACKFIELD_KEEP";
+pub(crate) const KEEP_SESSIONS: &str = "JACKFIELD_KEEP_SESSIONS";
 pub(crate) const LABEL: &str = "JACKFIELD_LABEL";
+pub(crate) const LIMIT: &str = "JACKFIELD_LIMIT";
 pub(crate) const LIST: &str = "JACKFIELD_LIST";
 pub(crate) const LISTEN: &str = "JACKFIELD_LISTEN";
 pub(crate) const LOG: &str = "JACKFIELD_LOG";
@@ -57,6 +71,9 @@ pub(crate) const NEW: &str = "JACKFIELD_NEW";
 pub(crate) const NO_TEXT: &str = "JACKFIELD_NO_TEXT";
 pub(crate) const NO_WAIT: &str = "JACKFIELD_NO_WAIT";
 pub(crate) const OLDER_THAN: &str = "JACKFIELD_OLDER_THAN";
+pub(crate) const ONLY_AGENT: &str = "JACKFIELD_ONLY_AGENT";
+pub(crate) const ONLY_CWD: &str = "JACKFIELD_ONLY_CWD";
+pub(crate) const ONLY_STATE: &str = "JACKFIELD_ONLY_STATE";
 pub(crate) const ON_ASK: &str = "JACKFIELD_ON_ASK";
 pub(crate) const OUTPUT: &str = "JACKFIELD_OUTPUT";
 pub(crate) const PROBE: &str = "JACKFIELD_PROBE";
@@ -90,6 +107,8 @@ pub(crate) const TIMEOUT: &str = "JACKFIELD_TIMEOUT";
 pub(crate) const TLS_CERT: &str = "JACKFIELD_TLS_CERT";
 pub(crate) const TLS_KEY: &str = "JACKFIELD_TLS_KEY";
 pub(crate) const TOKEN_FILE: &str = "JACKFIELD_TOKEN_FILE";
+pub(crate) const TOKEN_NAME: &str = "JACKFIELD_TOKEN_NAME";
+pub(crate) const UNENFORCED: &str = "JACKFIELD_UNENFORCED";
 pub(crate) const UNIX: &str = "JACKFIELD_UNIX";
 pub(crate) const VERBOSE: &str = "JACKFIELD_VERBOSE";
 pub(crate) const VIEW: &str = "JACKFIELD_VIEW";

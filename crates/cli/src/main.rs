@@ -12,9 +12,11 @@
 mod amount;
 mod app;
 mod cmd;
+mod complete;
 mod context;
 mod env;
 mod exit;
+mod flag_variables;
 mod fleet;
 mod hub;
 mod out;

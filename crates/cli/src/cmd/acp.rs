@@ -2,6 +2,7 @@
 //! between stdio and the daemon, also across restarts of the daemon.
 
 use crate::{
+    complete,
     context::CommandContext,
     env,
     hub::{
@@ -33,7 +34,7 @@ use std::{ffi::OsString, io, path::PathBuf};
   \"command\": \"jackfield\", \"args\": [\"acp\", \"--\", \"goose\", \"acp\"]     in Zed's settings.json")]
 pub(crate) struct AcpCommand {
     /// The name of an agent; `jackfield agents` lists them [default: `default_agent` in config.toml, or the only installed one]
-    #[arg(env = env::AGENT, hide_env_values = true)]
+    #[arg(env = env::AGENT, hide_env_values = true, add = complete::agents())]
     agent: Option<String>,
 
     /// The directory in which the agent starts [default: the current one]
@@ -59,6 +60,11 @@ pub(crate) struct AcpCommand {
 
 impl AcpCommand {
     pub(crate) fn run(self, context: &CommandContext) -> Result<(), CommandError> {
+        let is_typed = |it: &String| !env::is_value_of(env::AGENT, it.as_ref());
+        if !self.command.is_empty() && self.agent.as_ref().is_some_and(is_typed) {
+            let message = "the name of an agent cannot be combined with a command after `--`: both choose the agent";
+            return Err(CommandError::usage(message, "leave out the name, or the command"));
+        }
         let cwd = working_directory(self.cwd.as_deref())?;
         let is_remote = matches!(context.daemon.address(), EndpointAddress::Tcp(_));
         let mut choice = AgentChoice::new(self.agent.clone(), &self.command)?;

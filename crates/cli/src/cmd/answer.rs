@@ -1,6 +1,7 @@
 //! `jackfield answer`: answers one request without attaching.
 
 use crate::{
+    complete,
     context::CommandContext,
     env,
     hub::{CommandConnection, SessionRow, find_session, list_sessions},
@@ -20,8 +21,8 @@ use serde_json::{Value, json};
   $ jackfield answer s-7f3:2 deny
   $ jackfield answer s-7f3 --json '{\"action\":\"accept\",\"content\":{\"branch\":\"main\"}}'")]
 pub(crate) struct AnswerCommand {
-    /// An id, a unique prefix of an id, or a title; `:N` selects one of its asks [default: the oldest]
-    #[arg(value_name = "SESSION[:N]")]
+    /// A name, an id, a unique prefix of an id, or a title; `:N` selects one of its asks [default: the oldest]
+    #[arg(value_name = "SESSION[:N]", add = complete::sessions())]
     session: String,
 
     /// A key that `jackfield asks` shows, an option's id, or `allow` or `deny`, which apply once

@@ -2,6 +2,7 @@
 
 use super::sessions::{create_private_file, write_error};
 use crate::{
+    complete,
     context::CommandContext,
     env,
     hub::{CommandConnection, SessionRow, find_session, list_sessions, read_log},
@@ -26,7 +27,8 @@ use std::{collections::VecDeque, fmt::Write as _, fs, io::Write as _, path::Path
   $ jackfield bugreport s-7f3 --no-text -o report.txt
   $ jackfield bugreport s-7f3 --events 1000")]
 pub(crate) struct BugreportCommand {
-    /// An id, a unique prefix of an id, or a title
+    /// A name, an id, a unique prefix of an id, or a title
+    #[arg(add = complete::sessions())]
     session: String,
 
     /// The file to write [default: jackfield-SESSION.txt in the current directory]

@@ -1,6 +1,7 @@
 //! `jackfield cancel`: cancels the running turn.
 
 use crate::{
+    complete,
     context::CommandContext,
     env,
     hub::{find_session, list_sessions},
@@ -16,7 +17,8 @@ use serde_json::json;
 #[command(after_help = "Examples:
   $ jackfield cancel s-7f3")]
 pub(crate) struct CancelCommand {
-    /// An id, a unique prefix of an id, or a title
+    /// A name, an id, a unique prefix of an id, or a title
+    #[arg(add = complete::sessions())]
     session: String,
 
     /// How to print the result

@@ -1,10 +1,13 @@
 //! `jackfield completions`: prints shell completions.
 
-use crate::{context::CommandContext, report::CommandError};
-use clap::Args;
-use clap_complete::Shell;
+use crate::{complete, context::CommandContext, report::CommandError};
+use clap::{Args, ValueEnum};
+use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Zsh};
 
 /// Print the completion script of a shell
+///
+/// The script runs jackfield when you press Tab, so that it completes the agents, sessions and
+/// configuration keys that exist at that moment, besides commands and options.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield completions bash > ~/.local/share/bash-completion/completions/jackfield
@@ -13,18 +16,32 @@ use clap_complete::Shell;
 pub(crate) struct CompletionsCommand {
     /// The shell
     #[arg(value_enum)]
-    shell: Shell,
+    shell: CompletedShell,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum CompletedShell {
+    Bash,
+    Elvish,
+    Fish,
+    Powershell,
+    Zsh,
 }
 
 impl CompletionsCommand {
-    /// `tree` has all commands.
-    pub(crate) fn run(
-        self,
-        context: &CommandContext,
-        mut tree: clap::Command,
-    ) -> Result<(), CommandError> {
+    pub(crate) fn run(self, context: &CommandContext) -> Result<(), CommandError> {
+        let shell: &dyn EnvCompleter = match self.shell {
+            CompletedShell::Bash => &Bash,
+            CompletedShell::Elvish => &Elvish,
+            CompletedShell::Fish => &Fish,
+            CompletedShell::Powershell => &Powershell,
+            CompletedShell::Zsh => &Zsh,
+        };
         let mut text = Vec::new();
-        clap_complete::generate(self.shell, &mut tree, "jackfield", &mut text);
+        let name = "jackfield";
+        shell
+            .write_registration(complete::VARIABLE, name, name, name, &mut text)
+            .map_err(|source| CommandError::local("cannot write the script", source))?;
         context.output.print_raw(&String::from_utf8_lossy(&text))
     }
 }

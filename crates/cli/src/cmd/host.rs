@@ -52,8 +52,8 @@ struct DrainHostCommand {
     target: HostArgs,
 
     /// Stop waiting after this many seconds; the host continues to drain
-    #[arg(long, env = env::TIMEOUT, hide_env_values = true, value_name = "SECS", default_value_t = 600)]
-    timeout: u64,
+    #[arg(long = "timeout", env = env::DRAIN_TIMEOUT, hide_env_values = true, value_name = "SECS", default_value_t = 600)]
+    drain_timeout: u64,
 }
 
 impl HostCommand {
@@ -73,7 +73,7 @@ impl HostCommand {
 
 impl DrainHostCommand {
     fn run(self, context: &CommandContext) -> Result<(), CommandError> {
-        let (HostArgs { host, fleet }, seconds) = (self.target, self.timeout);
+        let (HostArgs { host, fleet }, seconds) = (self.target, self.drain_timeout);
         fleet.run_connected(async |connection, directory| {
             let drained = async {
                 let mut last_count = None;

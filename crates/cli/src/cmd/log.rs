@@ -1,6 +1,7 @@
 //! `jackfield log`: prints the log of a session.
 
 use crate::{
+    complete,
     context::CommandContext,
     env,
     hub::{
@@ -29,7 +30,8 @@ use serde_json::{Value, json};
   $ jackfield log s-7f3 --view acp --after 120 | jq -c .params.update
   $ jackfield log s-7f3 --view events -f | jq -rj 'select(.type == \"text_delta\").delta'")]
 pub(crate) struct LogCommand {
-    /// An id, a unique prefix of an id, or a title
+    /// A name, an id, a unique prefix of an id, or a title
+    #[arg(add = complete::sessions())]
     session: String,
 
     /// Also print new events, until interrupted

@@ -1,6 +1,8 @@
 //! `jackfield ps`: lists running sessions.
 
-use super::sessions::{id_cell, state_cell, time_cell};
+use super::sessions::{
+    SessionFilterArgs, directory_cell, id_cell, name_cell, state_cell, time_cell,
+};
 use crate::{
     context::CommandContext,
     env,
@@ -11,13 +13,17 @@ use crate::{
 use clap::Args;
 use serde_json::json;
 
-/// List the sessions with a running agent or queued prompts, and those that are being opened
+/// List sessions that run, are being opened, or have queued prompts
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield ps
+  $ jackfield ps --cwd . --state asks
   $ jackfield ps --format json | jq -r '.sessions[] | select(.asks > 0).sessionId'
   $ jackfield ps --format quiet | xargs -n1 jackfield cancel")]
 pub(crate) struct PsCommand {
+    #[command(flatten)]
+    filter: SessionFilterArgs,
+
     /// How to print the list; `quiet` prints ids
     #[arg(long, env = env::FORMAT, hide_env_values = true, value_enum, default_value_t)]
     format: OutputFormat,
@@ -30,9 +36,11 @@ impl PsCommand {
             Some(mut conn) => list_sessions_and_starts(&mut conn)?,
             None => (Vec::new(), Vec::new()),
         };
-        let live: Vec<&SessionRow> =
-            all.iter().filter(|it| it.is_live() || 0 < it.queued).collect();
-        let shown: Vec<&SessionRow> = starting.iter().chain(live.iter().copied()).collect();
+        let live = all.iter().filter(|it| it.is_live() || 0 < it.queued);
+        let live = self.filter.select_rows(live)?;
+        let starting = self.filter.select_rows(&starting)?;
+        let shown: Vec<&SessionRow> =
+            starting.iter().copied().chain(live.iter().copied()).collect();
         match self.format {
             OutputFormat::Text => print_table(context, &all, &shown),
             OutputFormat::Quiet => {
@@ -41,7 +49,7 @@ impl PsCommand {
             OutputFormat::Json => {
                 let raw = |it: &SessionRow| it.raw.clone();
                 let rows: Vec<_> = live.iter().copied().map(raw).collect();
-                let starting: Vec<_> = starting.iter().map(raw).collect();
+                let starting: Vec<_> = starting.iter().copied().map(raw).collect();
                 let list = json!({ "sessions": rows, "starting": starting });
                 print_json_document(&context.output, &list)
             }
@@ -61,8 +69,15 @@ pub(super) fn print_table(
     }
     let id_length = unique_prefix_length(all);
     let has_activity = live.iter().any(|it| it.doing.is_some());
-    let headings = ["SESSION", "AGENT", "STATE", "QUEUED", "CLIENTS", "LAST", "DOING"];
-    let mut table = TextTable::new(if has_activity { &headings } else { &headings[..6] });
+    let has_names = live.iter().any(|it| it.name.is_some());
+    let mut headings = vec!["SESSION", "AGENT", "STATE", "QUEUED", "CLIENTS", "LAST", "DIR"];
+    if has_names {
+        headings.insert(1, "NAME");
+    }
+    if has_activity {
+        headings.push("DOING");
+    }
+    let mut table = TextTable::new(&headings);
     for row in live {
         let mut cells = vec![
             id_cell(context, row, id_length),
@@ -71,7 +86,11 @@ pub(super) fn print_table(
             TableCell::new(row.queued.to_string()),
             TableCell::new(row.clients.to_string()),
             time_cell(context, &row.updated_at),
+            directory_cell(context, &row.cwd),
         ];
+        if has_names {
+            cells.insert(1, name_cell(row));
+        }
         if has_activity {
             cells.push(TableCell::new(row.doing.clone().unwrap_or_default()));
         }

@@ -2,6 +2,7 @@
 
 use super::{run::prepare_agent_restart, sessions::format_time};
 use crate::{
+    complete,
     context::CommandContext,
     env,
     hub::{CommandConnection, SessionRow, find_session, list_sessions},
@@ -24,7 +25,8 @@ use serde_json::{Value, json};
   $ jackfield queue s-7f3 --run
   $ jackfield queue s-7f3 --format json | jq '.prompts[] | select(.held)'")]
 pub(crate) struct QueueCommand {
-    /// An id, a unique prefix of an id, or a title
+    /// A name, an id, a unique prefix of an id, or a title
+    #[arg(add = complete::sessions())]
     session: String,
 
     /// Withdraw this prompt; its sender is notified

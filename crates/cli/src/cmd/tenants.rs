@@ -47,8 +47,8 @@ struct CreateTokenCommand {
     tenant: String,
 
     /// A name for the token in the file
-    #[arg(long, env = env::NAME, hide_env_values = true, value_name = "NAME")]
-    name: Option<String>,
+    #[arg(long = "name", env = env::TOKEN_NAME, hide_env_values = true, value_name = "NAME")]
+    token_name: Option<String>,
 
     /// How to print it; `quiet` prints only the token
     #[arg(long, env = env::FORMAT, hide_env_values = true, value_enum, default_value_t)]
@@ -84,7 +84,7 @@ impl CreateTokenCommand {
     fn run(self, context: &CommandContext) -> Result<(), CommandError> {
         let token = Secret::random().map_err(CommandError::Token)?;
         let (token, hash) = (token.reveal(), token_hash(token.reveal()));
-        let line = match &self.name {
+        let line = match &self.token_name {
             Some(name) => format!("{{ name = {}, sha256 = \"{hash}\" }}", json!(name)),
             None => format!("\"sha256:{hash}\""),
         };

@@ -32,7 +32,8 @@ pub(crate) use jackfield_transport::{BlockingSocket, EndpointAddress};
 pub(crate) use operator::check_agent_mark;
 pub(crate) use response_wait::{ResponseWait, TimeLimit, WaitLimit};
 pub(crate) use session_list::{
-    SessionRow, find_session, list_sessions, list_sessions_and_starts, unique_prefix_length,
+    SessionRow, find_latest_session, find_session, list_sessions, list_sessions_and_starts,
+    rename_session, unique_prefix_length,
 };
 pub(crate) use session_log::{
     LogRange, read_log, read_log_range, read_notifications, warn_if_incomplete,

@@ -1,4 +1,4 @@
-//! Lists the sessions of the hub and finds one by id, prefix or title.
+//! Lists the sessions of the hub and finds one by name, id, prefix of an id, title or directory.
 
 use super::{CommandConnection, storage_warning};
 use crate::{out::parse_rfc3339, plain_text::to_one_line, report::CommandError};
@@ -6,6 +6,7 @@ use jackfield_hub_client::parse_session_list;
 use jackfield_protocol::acp::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::path::Path;
 
 /// One session in the response to `_jackfield/sessions`.
 #[derive(Debug, Clone, Deserialize)]
@@ -20,6 +21,8 @@ pub(crate) struct SessionRow {
     pub(crate) argv: Vec<String>,
     #[serde(default)]
     pub(crate) cwd: String,
+    /// The name that a client gave the session.
+    pub(crate) name: Option<String>,
     pub(crate) title: Option<String>,
     #[serde(default)]
     pub(crate) state: String,
@@ -113,18 +116,22 @@ fn parse_rows(result: Value) -> Vec<SessionRow> {
     rows
 }
 
-/// Finds a session by its id, by a unique prefix of the id (tenant and `s-` may be left out), or by its title.
+/// Finds a session by its id, its name, a unique prefix of the id (tenant and `s-` may be left out), or its title.
 pub(crate) fn find_session(rows: &[SessionRow], named: &str) -> Result<SessionRow, CommandError> {
     if let Some(row) = rows.iter().find(|it| it.session_id == named) {
         return Ok(row.clone());
     }
+    let has_name = |it: &&SessionRow| it.name.as_deref() == Some(named);
     let has_prefix = |it: &&SessionRow| {
         let id = it.session_id.as_str();
         let without_tenant = id.rsplit_once('.').map_or(id, |(_, rest)| rest);
         let bare = without_tenant.strip_prefix("s-").unwrap_or(without_tenant);
         [id, without_tenant, bare].into_iter().any(|it| it.starts_with(named))
     };
-    let mut matches: Vec<&SessionRow> = rows.iter().filter(has_prefix).collect();
+    let mut matches: Vec<&SessionRow> = rows.iter().filter(has_name).collect();
+    if matches.is_empty() {
+        matches = rows.iter().filter(has_prefix).collect();
+    }
     if named.is_empty() || matches.is_empty() {
         matches = rows.iter().filter(|it| it.title.as_deref() == Some(named)).collect();
     }
@@ -141,6 +148,34 @@ pub(crate) fn find_session(rows: &[SessionRow], named: &str) -> Result<SessionRo
             Err(CommandError::AmbiguousSession { named, known })
         }
     }
+}
+
+/// Gives a session a name, or removes it.
+pub(crate) fn rename_session(
+    conn: &mut CommandConnection,
+    session: &str,
+    name: Option<&str>,
+) -> Result<(), CommandError> {
+    let params = json!({ "sessionId": session, "name": name });
+    conn.call_hub(Method::ControlRename, &params, "the daemon to rename the session").map(drop)
+}
+
+/// The most recently used session whose directory is `cwd`.
+pub(crate) fn find_latest_session(
+    rows: &[SessionRow],
+    cwd: &Path,
+) -> Result<SessionRow, CommandError> {
+    let is_here = |it: &&SessionRow| is_same_directory(Path::new(&it.cwd), cwd);
+    rows.iter()
+        .find(is_here)
+        .cloned()
+        .ok_or_else(|| CommandError::NoSessionInDirectory { cwd: cwd.to_owned() })
+}
+
+/// Whether two paths name the same directory. The directory of a session can be gone.
+fn is_same_directory(one: &Path, other: &Path) -> bool {
+    let resolve = |it: &Path| it.canonicalize().ok();
+    one == other || resolve(one).is_some_and(|it| Some(it) == resolve(other))
 }
 
 /// How many characters make every id in `rows` unique, and at least as many as look like an id.
@@ -181,6 +216,28 @@ mod tests {
         assert_eq!(find_in_rows("s-abe"), "s-abef");
         assert_eq!(find_in_rows("z"), "s-zz");
         assert_eq!(find_in_rows("one"), "s-abcd");
+    }
+
+    #[test]
+    fn name_takes_precedence_over_a_prefix_and_a_title() {
+        let mut rows = rows();
+        rows[0].name = Some("zz".into());
+        rows[1].name = Some("one".into());
+        let find = |named: &str| find_session(&rows, named).unwrap().session_id;
+        assert_eq!(
+            (find("zz"), find("one"), find("s-zz")),
+            ("s-abcd".into(), "s-abef".into(), "s-zz".into())
+        );
+    }
+
+    #[test]
+    fn latest_session_of_a_directory_is_the_first_in_the_list() {
+        let mut rows = rows();
+        rows[1].cwd = "/x".into();
+        rows[2].cwd = "/x".into();
+        let find = |cwd: &str| find_latest_session(&rows, Path::new(cwd)).map(|it| it.session_id);
+        assert_eq!(find("/x").unwrap(), "s-abef");
+        assert_eq!(find("/y").unwrap_err().to_string(), "no session in `/y`");
     }
 
     #[test]

@@ -60,6 +60,9 @@ pub(crate) enum CommandError {
     #[error("no session matches `{named}`")]
     NoSession { named: String, known: Vec<String> },
 
+    #[error("no session in `{}`", .cwd.display())]
+    NoSessionInDirectory { cwd: PathBuf },
+
     #[error("`{named}` matches {} sessions", .known.len())]
     AmbiguousSession { named: String, known: Vec<String> },
 
@@ -173,6 +176,7 @@ impl CommandError {
                 CliExitCode::TimedOut
             }
             CommandError::NoSession { .. }
+            | CommandError::NoSessionInDirectory { .. }
             | CommandError::AmbiguousSession { .. }
             | CommandError::NoLiveSession { .. }
             | CommandError::NoOpenRequest { .. }
@@ -309,7 +313,9 @@ impl CommandError {
     fn general_hint(&self) -> String {
         match self {
             CommandError::Usage { hint, .. } | CommandError::Local { hint, .. } => hint.clone(),
-            CommandError::NoSession { .. } => "`jackfield sessions list` shows all sessions".into(),
+            CommandError::NoSession { .. } | CommandError::NoSessionInDirectory { .. } => {
+                "`jackfield sessions list` shows all sessions".into()
+            }
             CommandError::AmbiguousSession { .. } => "use more characters of the id".into(),
             CommandError::NoLiveSession { .. } => {
                 "`jackfield sessions list` shows all sessions; name one to restart its agent, or open one with \

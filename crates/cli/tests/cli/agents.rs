@@ -87,9 +87,22 @@ fn filter_rows(printed: &str, ids: &[&str]) -> String {
         Some((count, rest)) => {
             format!("{} of [N] agents found;{rest}", count.split_once(' ').unwrap().0)
         }
+        None if it.contains(" not installed (") => "[N] agents not installed (…)".to_owned(),
         None => it,
     });
     counted.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn agents_that_are_not_installed_are_listed_last_and_only_with_all() {
+    let home = TestHome::new();
+    let short = home.run(&["agents"]);
+    assert!(short.stdout.contains("goose") && !short.stdout.contains("missing"), "{short:?}");
+    assert!(short.stderr.contains("`jackfield agents --all`"), "{short:?}");
+    let all = home.run(&["agents", "--all"]).stdout;
+    let states: Vec<_> = all.lines().skip(1).map(|it| it.split_whitespace().nth(1)).collect();
+    assert!(states.is_sorted_by_key(|it| *it == Some("missing")), "{all}");
+    assert!(states.contains(&Some("missing")), "{all}");
 }
 
 #[test]

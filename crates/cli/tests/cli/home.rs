@@ -6,7 +6,7 @@ use std::{
     io::Write as _,
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
-    process::{Child, ChildStdin, Command, Stdio},
+    process::{Child, ChildStdin, Command, Output, Stdio},
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
@@ -113,6 +113,17 @@ impl TestHome {
         let stderr = collect(child.stderr.take().expect("piped"));
         let command_line = self.redact(&args.join(" "));
         (RunningCommand { home: self, child, stdout, stderr, command_line }, stdin)
+    }
+
+    /// The outcome of a command that was built with [`TestHome::command`].
+    pub(crate) fn outcome(&self, command_line: &str, output: &Output) -> CommandOutcome {
+        let text = |bytes: &[u8]| self.redact(&String::from_utf8_lossy(bytes));
+        CommandOutcome {
+            code: output.status.code().unwrap_or(-1),
+            stdout: text(&output.stdout),
+            stderr: text(&output.stderr),
+            command_line: command_line.to_owned(),
+        }
     }
 
     /// Replaces what differs between runs and machines.

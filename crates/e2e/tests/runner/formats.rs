@@ -24,7 +24,7 @@ fn events_tell_the_turn_and_end_with_it() {
     let _daemon = home.serve(&[]);
     for alone in [&[][..], &["--isolated"]] {
         let args = [alone, &["--format", "events", "--approve", "all", "think then ask then tool"]];
-        let ended = Talk::start(&home, &args.concat(), &[]).wait();
+        let ended = Talk::start(&home, &args.concat(), &[]).finish();
         assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
         let events = lines(&ended.stdout);
         let types: Vec<&str> = events.iter().filter_map(|it| it["type"].as_str()).collect();
@@ -72,7 +72,7 @@ fn every_turn_is_an_envelope_of_its_own_and_a_cancelled_one_says_so() {
 fn a_turn_that_failed_at_an_ask_ends_in_the_envelopes_too() {
     let home = Home::new();
     let args = ["--isolated", "--format", "envelopes", "--on-ask", "fail", "ask then hang"];
-    let ended = Talk::start(&home, &args, &["--cancel", "ignore"]).wait();
+    let ended = Talk::start(&home, &args, &["--cancel", "ignore"]).finish();
     assert_eq!(ended.code, Some(5), "{}", ended.stderr);
     assert_eq!(kinds(&lines(&ended.stdout)).last().unwrap(), "turn-end cancelled");
 }
@@ -81,7 +81,7 @@ fn a_turn_that_failed_at_an_ask_ends_in_the_envelopes_too() {
 fn a_long_answer_is_told_whole() {
     let home = Home::new();
     let args = ["--isolated", "--format", "envelopes", "burst 20000"];
-    let ended = Talk::start(&home, &args, &[]).wait();
+    let ended = Talk::start(&home, &args, &[]).finish();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let envelopes = lines(&ended.stdout);
     let said = envelopes.iter().filter(|it| it["role"] == "agent" && it["ev"]["t"] == "text");

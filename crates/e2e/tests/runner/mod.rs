@@ -172,7 +172,7 @@ fn an_agent_that_does_not_start_is_given_up_and_leaves_nothing_behind() {
     for (silent, waited) in [("initialize", "to start"), ("new", "to open a session")] {
         for alone in [&[][..], &["--isolated"]] {
             let args = [&["--start-timeout", "1", "hello"][..], alone].concat();
-            let ended = Talk::start(&home, &args, &["--silent", silent]).wait();
+            let ended = Talk::start(&home, &args, &["--silent", silent]).finish();
             assert_eq!(ended.code, Some(3), "{}", ended.stderr);
             let told = ["did not start within 1 s", waited, "hint: allow more time with `--start"];
             assert!(told.iter().all(|it| ended.stderr.contains(it)), "{}", ended.stderr);
@@ -193,7 +193,7 @@ fn model_mode_and_reasoning_are_set_before_the_first_prompt() {
         "model fake-smartmode planeffort high\n\n"
     );
     assert_eq!(talk.finish().code, Some(0));
-    let refused = Talk::start(&home, &["--isolated", "-m", "other", "hello"], &[]).wait();
+    let refused = Talk::start(&home, &["--isolated", "-m", "other", "hello"], &[]).finish();
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
     assert!(refused.stderr.contains("| fake-fast\n  | fake-smart\n"), "{}", refused.stderr);
 }
@@ -203,7 +203,7 @@ fn an_image_reaches_the_agent() {
     let home = Home::new();
     std::fs::write(home.path().join("a.gif"), b"GIF89a").unwrap();
     let args = ["--isolated", "--image", "a.gif", "params"];
-    let ended = Talk::start(&home, &args, &[]).wait();
+    let ended = Talk::start(&home, &args, &[]).finish();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let params = ended.stdout.strip_prefix("params ").unwrap();
     let params: serde_json::Value = serde_json::from_str(params).unwrap();

@@ -62,6 +62,7 @@ impl AgentState {
 pub(super) fn list_agents(
     context: &CommandContext,
     probe: bool,
+    all_agents: bool,
     format: OutputFormat,
 ) -> Result<(), CommandError> {
     let mut agents = ConfiguredAgents::new(context)?;
@@ -83,13 +84,26 @@ pub(super) fn list_agents(
             let found = rows.iter().filter(|it| it.state == AgentState::Found);
             found.into_iter().try_for_each(|it| context.output.print_line(&it.id))
         }
-        OutputFormat::Text => print_table(context, &rows, &agents.survey.catalogue),
+        OutputFormat::Text => {
+            // An agent of the user's own files whose program is missing is a mistake, not one that is not installed.
+            let builtin = Catalog::builtin();
+            let is_shown = |it: &&AgentRow| {
+                all_agents
+                    || it.state != AgentState::Missing
+                    || agents.settings.agents.contains_key(&it.id)
+                    || builtin.get(&it.id).is_none()
+            };
+            let (shown, folded): (Vec<&AgentRow>, Vec<&AgentRow>) = rows.iter().partition(is_shown);
+            print_table(context, &shown, &agents.survey.catalogue)?;
+            print_summary(context, &rows, &folded);
+            Ok(())
+        }
     }
 }
 
 fn print_table(
     context: &CommandContext,
-    rows: &[AgentRow],
+    rows: &[&AgentRow],
     catalog: &Catalog,
 ) -> Result<(), CommandError> {
     let mut table = TextTable::new(&["AGENT", "STATE", "VERSION", "LOGIN", "STARTS", "REMARK"]);
@@ -110,7 +124,20 @@ fn print_table(
         cells.push(TableCell::new(error.to_string()));
         table.add_row(cells);
     }
-    table.print(&context.output)?;
+    table.print(&context.output)
+}
+
+/// What the table leaves out, and how to see more.
+fn print_summary(context: &CommandContext, rows: &[AgentRow], folded: &[&AgentRow]) {
+    const NAMES_MAX: usize = 8;
+    if !folded.is_empty() {
+        let more = if NAMES_MAX < folded.len() { ", …" } else { "" };
+        let names: Vec<&str> = folded.iter().take(NAMES_MAX).map(|it| it.id.as_str()).collect();
+        let (count, names) = (format_count(folded.len(), "agent"), names.join(", "));
+        context.output.print_note(&format!(
+            "{count} not installed ({names}{more}); `jackfield agents --all` shows how to install them"
+        ));
+    }
     let found = rows.iter().filter(|it| it.state == AgentState::Found).count();
     let has_unprobed =
         rows.iter().any(|it| it.json["probed"] == false && it.state == AgentState::Found);
@@ -120,7 +147,6 @@ fn print_table(
     context.output.print_note(&format!(
         "{found} of {total} found; {probe_hint}`jackfield agents show NAME` shows details"
     ));
-    Ok(())
 }
 
 fn agent_rows(agents: &ConfiguredAgents) -> Vec<AgentRow> {

@@ -21,12 +21,17 @@ use serde_json::{Value, json};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield agents
+  $ jackfield agents --all
   $ jackfield agents --probe
   $ jackfield agents show codex
   $ jackfield agents --format json | jq -r '.agents[] | select(.state == \"found\").id'")]
 pub(crate) struct AgentsCommand {
     #[command(subcommand)]
     command: Option<AgentsSubcommand>,
+
+    /// Also list agents that are not installed
+    #[arg(long = "all", env = env::ALL_AGENTS, hide_env_values = true, value_parser = env::flag_parser())]
+    all_agents: bool,
 
     /// Query version, login and models from the programs; takes at most four seconds
     #[arg(long, env = env::PROBE, hide_env_values = true, value_parser = env::flag_parser())]
@@ -46,7 +51,7 @@ enum AgentsSubcommand {
 impl AgentsCommand {
     pub(crate) fn run(self, context: &CommandContext) -> Result<(), CommandError> {
         match self.command {
-            None => list::list_agents(context, self.probe, self.format),
+            None => list::list_agents(context, self.probe, self.all_agents, self.format),
             Some(AgentsSubcommand::Show(it)) => it.run(context),
             Some(AgentsSubcommand::Import(it)) => it.run(context),
         }

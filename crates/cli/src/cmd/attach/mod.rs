@@ -4,10 +4,12 @@ mod view;
 
 use super::run::{AgentLaunchArgs, NewSessionOptions, prepare_agent_restart};
 use crate::{
+    complete,
     context::CommandContext,
     env,
     hub::{
-        AgentChoice, CommandConnection, SessionRow, find_session, list_sessions, read_notifications,
+        AgentChoice, CommandConnection, SessionRow, find_latest_session, find_session,
+        list_sessions, read_notifications,
     },
     out::ConversationFormat,
     report::CommandError,
@@ -29,14 +31,20 @@ use view::AttachView;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield attach
+  $ jackfield attach -c
   $ jackfield attach s-7f3 --all
   $ jackfield attach --new -a claude
   $ jackfield attach --new -- goose acp
   $ echo \"Go on\" | jackfield attach s-7f3
   $ jackfield attach s-7f3 --format events")]
 pub(crate) struct AttachCommand {
-    /// An id, a unique prefix of an id, or a title [default: the latest running session of the agent]
+    /// A name, an id, a unique prefix of an id, or a title [default: the latest running session of the agent]
+    #[arg(add = complete::sessions())]
     session: Option<String>,
+
+    /// Use the latest session of this directory
+    #[arg(short, long = "continue", env = env::CONTINUE_LATEST, hide_env_values = true, value_parser = env::flag_parser(), conflicts_with_all = ["session", "new"])]
+    continue_latest: bool,
 
     /// Open a new session
     #[arg(short, long, env = env::NEW, hide_env_values = true, value_parser = env::flag_parser(), conflicts_with = "session")]
@@ -60,7 +68,9 @@ pub(crate) struct AttachCommand {
 
 impl AttachCommand {
     pub(crate) fn run(self, context: &CommandContext) -> Result<(), CommandError> {
-        let opens_session = self.new || (self.session.is_none() && self.launch_args.has_command());
+        self.check_flags()?;
+        let continues = self.session.is_some() || self.continue_latest;
+        let opens_session = self.new || (!continues && self.launch_args.has_command());
         let (mut conn, row) =
             if opens_session { self.open_session(context)? } else { self.find_session(context)? };
         let after = match (self.all, self.after) {
@@ -74,6 +84,28 @@ impl AttachCommand {
         let params = json!({ "sessionId": row.session_id, "after": after });
         let attach_id = conn.send_request(Method::ControlAttach, &params)?;
         AttachView::new(conn, &context.output, row, self.format).run(attach_id)
+    }
+
+    /// Rejects flags that cannot be combined.
+    fn check_flags(&self) -> Result<(), CommandError> {
+        self.launch_args.check_agent()?;
+        let session = match &self.session {
+            Some(_) => "a session",
+            None if self.continue_latest => "`--continue`",
+            None => return Ok(()),
+        };
+        let other = if self.launch_args.has_typed_agent() {
+            "--agent"
+        } else if self.session.is_some() && self.launch_args.has_typed_directory() {
+            "--cwd"
+        } else {
+            return Ok(());
+        };
+        let message = format!("`{other}` cannot be combined with {session}, which has its own");
+        Err(CommandError::usage(
+            message,
+            format!("leave out `{other}`, or open a session with `--new`"),
+        ))
     }
 
     /// Opens a session, which stays open when the command exits.
@@ -101,6 +133,9 @@ impl AttachCommand {
         let rows = list_sessions(&mut conn)?;
         let row = match (&self.session, &choice) {
             (Some(named), _) => find_session(&rows, named)?,
+            (None, _) if self.continue_latest => {
+                find_latest_session(&rows, &self.launch_args.directory()?)?
+            }
             (None, choice) => {
                 let agent = choice.name();
                 let is_candidate =

@@ -35,8 +35,8 @@ pub(super) struct FleetAuditCommand {
     tenant: Option<String>,
 
     /// Only entries about this session
-    #[arg(long, env = env::SESSION, hide_env_values = true, value_name = "ID")]
-    session: Option<String>,
+    #[arg(long = "session", env = env::AUDIT_SESSION, hide_env_values = true, value_name = "ID")]
+    audit_session: Option<String>,
 
     /// Also print new entries, until interrupted
     #[arg(short, long, env = env::FOLLOW, hide_env_values = true, value_parser = env::flag_parser())]
@@ -55,7 +55,9 @@ impl FleetAuditCommand {
             let is_wanted = |wanted: &Option<String>, actual: &Option<String>| {
                 wanted.is_none() || wanted == actual
             };
-            if is_wanted(&self.session, &event.session) && is_wanted(&self.tenant, &event.tenant) {
+            if is_wanted(&self.audit_session, &event.session)
+                && is_wanted(&self.tenant, &event.tenant)
+            {
                 printed = self.print_event(context, &event);
             }
             printed.is_ok()

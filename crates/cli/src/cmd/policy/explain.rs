@@ -2,6 +2,7 @@
 
 use crate::{
     cmd::answer::find_session_and_request,
+    complete,
     context::CommandContext,
     env,
     hub::{CommandConnection, list_sessions, read_notifications},
@@ -21,7 +22,8 @@ use serde_json::{Value, json};
   $ jackfield policy explain s-7f3:2
   $ jackfield policy explain s-7f3 2 --format json | jq -r .decision.why")]
 pub(super) struct ExplainRequestCommand {
-    /// An id, a unique prefix of an id, or a title; `:N` selects the ask
+    /// A name, an id, a unique prefix of an id, or a title; `:N` selects the ask
+    #[arg(add = complete::sessions())]
     session: String,
 
     /// The number of the ask [default: the latest]

@@ -2,6 +2,7 @@
 
 use super::mcp;
 use crate::{
+    complete,
     context::CommandContext,
     env,
     hub::{
@@ -22,7 +23,7 @@ const DAEMON_GRACE_SECONDS: u64 = 5;
 #[derive(Debug, Args)]
 pub(in crate::cmd) struct AgentLaunchArgs {
     /// The name of an agent; `jackfield agents` lists them
-    #[arg(short, long, env = env::AGENT, hide_env_values = true)]
+    #[arg(short, long, env = env::AGENT, hide_env_values = true, add = complete::agents())]
     agent: Option<String>,
 
     /// The working directory of the agent [default: the current one]
@@ -53,6 +54,30 @@ impl AgentLaunchArgs {
 
     pub(in crate::cmd) fn has_mcp_servers(&self) -> bool {
         !self.mcp.is_empty()
+    }
+
+    /// Whether the user typed `--agent`; a variable may also set it.
+    pub(in crate::cmd) fn has_typed_agent(&self) -> bool {
+        self.agent.as_ref().is_some_and(|it| !env::is_value_of(env::AGENT, it.as_ref()))
+    }
+
+    /// Whether the user typed `--cwd`; a variable may also set it.
+    pub(in crate::cmd) fn has_typed_directory(&self) -> bool {
+        self.cwd.as_ref().is_some_and(|it| !env::is_value_of(env::CWD, it.as_ref()))
+    }
+
+    pub(in crate::cmd) fn directory(&self) -> Result<PathBuf, CommandError> {
+        working_directory(self.cwd.as_deref())
+    }
+
+    /// Rejects two agents. A command takes precedence over an agent that a variable names.
+    pub(in crate::cmd) fn check_agent(&self) -> Result<(), CommandError> {
+        if self.has_command() && self.has_typed_agent() {
+            let message =
+                "`--agent` cannot be combined with a command after `--`: both choose the agent";
+            return Err(CommandError::usage(message, "leave out `--agent`, or the command"));
+        }
+        Ok(())
     }
 
     /// The chosen agent. For a local daemon, checks that the program exists.

@@ -1,5 +1,6 @@
 //! `jackfield run`: runs one prompt, or with `--interactive` one prompt after the other.
 
+mod conflicts;
 mod driver;
 mod image;
 mod input;
@@ -8,6 +9,7 @@ mod mcp;
 mod no_wait;
 mod permissions;
 mod settings;
+mod stdin_block;
 mod stdin_prompts;
 mod target;
 
@@ -15,9 +17,10 @@ pub(super) use launch::{AgentLaunchArgs, NewSessionOptions};
 pub(super) use target::prepare_agent_restart;
 
 use crate::{
+    complete,
     context::CommandContext,
     env,
-    hub::{CommandConnection, InProcessHub, TimeLimit},
+    hub::{AgentChoice, CommandConnection, InProcessHub, TimeLimit},
     out::{ConversationFormat, DIM, paint},
     plain_text::to_one_line,
     report::CommandError,
@@ -37,6 +40,7 @@ const LINE_CHARS_MAX: usize = 200;
 
 /// Run one prompt, print the answer, and exit with its outcome
 ///
+/// If stdin is a pipe or a file, its content is appended to the prompt.
 /// The agent's messages go to stdout, notes about its actions to stderr. On a terminal you are asked
 /// before a tool runs; elsewhere `--approve` and `--on-ask` decide. With `--interactive`, every line
 /// of stdin is a prompt for the same agent: Ctrl-C cancels the running turn, and the end of stdin ends
@@ -51,18 +55,28 @@ const LINE_CHARS_MAX: usize = 200;
   $ git diff | jackfield run -a codex --format quiet --timeout 300 -
   $ jackfield run -a gemini -i
   $ jackfield run -i --input json --format json -- goose acp < prompts.jsonl
-  $ jackfield run -s s-7f3 \"Go on\"
+  $ cat err.log | jackfield run -a claude \"Explain this error\"
+  $ jackfield run --name parser -a claude \"Fix the parser\" && jackfield run -s parser \"Go on\"
+  $ jackfield run -c \"Go on\"
   $ jackfield run -s s-7f3 --steer \"No, the other file\"")]
 pub(crate) struct RunCommand {
     /// The prompt; `-` reads it from stdin
     prompt: Option<String>,
 
-    /// Continue this session: an id, a unique prefix of an id, or a title
-    #[arg(short, long, env = env::SESSION, hide_env_values = true)]
+    /// Continue this session: a name, an id, a unique prefix of an id, or a title
+    #[arg(short, long, env = env::SESSION, hide_env_values = true, group = "continued", add = complete::sessions())]
     session: Option<String>,
 
+    /// Use the latest session of this directory
+    #[arg(short, long = "continue", env = env::CONTINUE_LATEST, hide_env_values = true, group = "continued", value_parser = env::flag_parser())]
+    continue_latest: bool,
+
+    /// Name the new session; names are accepted wherever an id is
+    #[arg(long, env = env::NAME, hide_env_values = true)]
+    name: Option<String>,
+
     /// Cancel the running turn and run this prompt next, before queued ones
-    #[arg(long, env = env::STEER, hide_env_values = true, value_parser = env::flag_parser(), requires = "session")]
+    #[arg(long, env = env::STEER, hide_env_values = true, value_parser = env::flag_parser(), requires = "continued")]
     steer: bool,
 
     /// Read prompts from stdin, one per line
@@ -112,9 +126,16 @@ impl RunCommand {
     pub(crate) fn run(self, context: &CommandContext) -> Result<(), CommandError> {
         self.check_flags()?;
         let prompt = self.read_prompt()?;
-        let images = self.settings.image_blocks()?;
+        let mut attachments = self.settings.image_blocks()?;
+        if !self.interactive && self.prompt.as_deref() != Some("-") {
+            attachments.extend(stdin_block::read_stdin_block(&context.output)?);
+        }
         let time_limit = self.timeout.map(TimeLimit::after);
-        let launch = self.launch_args.resolve(context, time_limit)?;
+        let mut launch = self.launch_args.resolve(context, time_limit)?;
+        if self.continues_session() && !self.launch_args.has_command() {
+            // The session has its agent; a name can only come from the environment.
+            launch.choice = AgentChoice::Configured;
+        }
         // Declared before the connection, so that it is dropped after it.
         let (_hub, socket) = if self.isolated {
             let (hub, socket) = InProcessHub::start(context.daemon.paths())?;
@@ -128,9 +149,10 @@ impl RunCommand {
         if self.format == ConversationFormat::Json && !self.no_wait {
             conn.start_printing_frames();
         }
-        let mut target = match &self.session {
-            Some(named) => self.continue_session(&mut conn, named, &launch)?,
-            None => self.open_session(&mut conn, &launch)?,
+        let mut target = if self.continues_session() {
+            self.continue_session(&mut conn, &launch)?
+        } else {
+            self.open_session(&mut conn, &launch)?
         };
         let details = self.describe_session(&target, context);
         if let Err(error) = self.apply_settings(&mut conn, &mut target, &launch) {
@@ -143,7 +165,7 @@ impl RunCommand {
         for it in details {
             context.output.print_note(&paint(DIM, it));
         }
-        let first_prompt = prompt.map(|it| self.prompt_params(&target, &it, images));
+        let first_prompt = prompt.map(|it| self.prompt_params(&target, &it, attachments));
         if self.no_wait {
             return self.submit_prompt(
                 &mut conn,
@@ -179,35 +201,9 @@ impl RunCommand {
             .collect()
     }
 
-    /// Rejects flags that cannot be combined.
-    fn check_flags(&self) -> Result<(), CommandError> {
-        if self.isolated && (self.session.is_some() || self.no_wait) {
-            let message = "`--isolated` cannot be combined with `--session` or `--no-wait`";
-            let hint = "leave out `--isolated`, or `--session` and `--no-wait`";
-            return Err(CommandError::usage(message, hint));
-        }
-        if self.session.is_some() && self.settings.has_directories() {
-            let message = "`--add-dir` cannot be combined with `--session`: directories are set when a session is opened";
-            return Err(CommandError::usage(message, "leave out `--add-dir` or `--session`"));
-        }
-        if self.session.is_some() && self.launch_args.has_mcp_servers() {
-            let message = "`--mcp` cannot be combined with `--session`: MCP servers are set when a session is opened";
-            return Err(CommandError::usage(message, "leave out `--mcp` or `--session`"));
-        }
-        if self.interactive && self.no_wait {
-            let message = "`--interactive` cannot be combined with `--no-wait`";
-            return Err(CommandError::usage(message, "leave out `--interactive` or `--no-wait`"));
-        }
-        if self.prompt.is_none() && self.settings.has_images() {
-            let message = "`--image` requires a prompt on the command line";
-            let hint = "pass a prompt, or send image blocks with `--input json`";
-            return Err(CommandError::usage(message, hint));
-        }
-        if self.interactive && self.prompt.as_deref() == Some("-") {
-            let message = "`-` cannot be combined with `--interactive`, which reads one prompt per line of stdin";
-            return Err(CommandError::usage(message, "leave out `-`, or `--interactive`"));
-        }
-        Ok(())
+    /// Whether the prompts go to an existing session.
+    fn continues_session(&self) -> bool {
+        self.session.is_some() || self.continue_latest
     }
 
     fn read_prompt(&self) -> Result<Option<String>, CommandError> {
@@ -234,9 +230,14 @@ impl RunCommand {
     }
 
     /// The parameters of `session/prompt` for the prompt of the command line.
-    fn prompt_params(&self, target: &TargetSession, prompt: &str, images: Vec<Value>) -> Value {
+    fn prompt_params(
+        &self,
+        target: &TargetSession,
+        prompt: &str,
+        attachments: Vec<Value>,
+    ) -> Value {
         let mut blocks = vec![input::text_block(prompt)];
-        blocks.extend(images);
+        blocks.extend(attachments);
         let mut params = json!({ "sessionId": target.session, "prompt": blocks });
         if self.steer {
             params["_meta"] = json!({ "jackfield": { "steer": true } });

@@ -6,7 +6,8 @@ use super::{
 };
 use crate::{
     hub::{
-        AgentChoice, CommandConnection, SessionRow, find_session, initialize_client, list_sessions,
+        AgentChoice, CommandConnection, SessionRow, find_latest_session, find_session,
+        initialize_client, list_sessions, rename_session,
     },
     report::CommandError,
     requests::ApprovalLevel,
@@ -80,7 +81,7 @@ impl RunCommand {
         };
         let setup = launch.open_session(conn, &options)?;
         let session = setup["sessionId"].as_str().unwrap_or_default().to_owned();
-        Ok(TargetSession {
+        let target = TargetSession {
             session,
             agent,
             cwd: launch.cwd.clone(),
@@ -88,18 +89,28 @@ impl RunCommand {
             close_after_use: true,
             initialize_result,
             setup,
-        })
+        };
+        if let Some(name) = &self.name
+            && let Err(error) = rename_session(conn, &target.session, Some(name))
+        {
+            target.abandon(conn);
+            return Err(error);
+        }
+        Ok(target)
     }
 
     /// Finds an existing session. If its agent has to be restarted, it gets the caller's environment.
     pub(super) fn continue_session(
         &self,
         conn: &mut CommandConnection,
-        named: &str,
         launch: &AgentLaunch,
     ) -> Result<TargetSession, CommandError> {
         initialize_client(conn, "run", self.client_protocol())?;
-        let row = find_session(&list_sessions(conn)?, named)?;
+        let rows = list_sessions(conn)?;
+        let row = match &self.session {
+            Some(named) => find_session(&rows, named)?,
+            None => find_latest_session(&rows, &launch.cwd)?,
+        };
         match &launch.choice {
             AgentChoice::Configured => prepare_agent_restart(conn, &row)?,
             choice => {

@@ -1,6 +1,7 @@
 //! `jackfield sessions export`: writes a session to a file.
 
 use crate::{
+    complete,
     context::CommandContext,
     env,
     exit::CliExitCode,
@@ -33,7 +34,8 @@ use std::{
   $ jackfield sessions export s-7f3 --format markdown -o session.md
   $ jackfield sessions export s-7f3 --skip-damaged -o rest.ndjson")]
 pub(super) struct ExportSessionCommand {
-    /// An id, a unique prefix of an id, or a title
+    /// A name, an id, a unique prefix of an id, or a title
+    #[arg(add = complete::sessions())]
     session: String,
 
     /// The file to write, readable only by you [default: stdout]

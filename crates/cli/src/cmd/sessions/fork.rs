@@ -1,6 +1,7 @@
 //! `jackfield sessions fork`: creates a session from the log of another.
 
 use crate::{
+    complete,
     context::CommandContext,
     env,
     hub::{CommandConnection, ResponseWait, WaitLimit, find_session, list_sessions},
@@ -21,7 +22,8 @@ use serde_json::json;
   $ jackfield sessions fork s-7f3 --at 120
   $ jackfield run -s \"$(jackfield sessions fork s-7f3)\" \"Try it the other way\"")]
 pub(super) struct ForkSessionCommand {
-    /// An id, a unique prefix of an id, or a title
+    /// A name, an id, a unique prefix of an id, or a title
+    #[arg(add = complete::sessions())]
     session: String,
 
     /// The last event to copy [default: the last event of the log]

@@ -1,24 +1,26 @@
 //! `jackfield sessions`: manages all sessions, running or not.
 
 mod export;
+mod filter;
 mod fork;
 mod import;
 mod prune;
+mod rename;
 mod show;
+mod table;
 
 pub(super) use export::{create_private_file, write_error};
+pub(super) use filter::SessionFilterArgs;
+pub(super) use table::{
+    directory_cell, format_time, id_cell, name_cell, shorten_id, state_cell, time_cell,
+};
 
 use crate::{
+    complete,
     context::CommandContext,
     env,
-    hub::{
-        CommandConnection, ResponseWait, SessionRow, WaitLimit, find_session, list_sessions,
-        unique_prefix_length,
-    },
-    out::{
-        ALERT, BRIGHT, DIM, DONE, NAME, OutputFormat, TableCell, TextTable, WARNING, format_age,
-        paint, parse_rfc3339, print_json_document,
-    },
+    hub::{CommandConnection, ResponseWait, SessionRow, WaitLimit, find_session, list_sessions},
+    out::{ALERT, OutputFormat, paint, print_json_document},
     plain_text::to_one_line,
     report::CommandError,
 };
@@ -26,8 +28,9 @@ use clap::{Args, Subcommand};
 use jackfield_protocol::acp::Method;
 use serde_json::json;
 use std::io;
+use table::print_table;
 
-/// List, show, fork, close, remove, export and import sessions, running or not
+/// List, show, name, fork, close, remove, export and import sessions, running or not
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield sessions list
@@ -43,6 +46,7 @@ pub(crate) struct SessionsCommand {
 enum SessionsSubcommand {
     List(ListSessionsCommand),
     Show(show::ShowSessionCommand),
+    Rename(rename::RenameSessionCommand),
     Fork(fork::ForkSessionCommand),
     Close(CloseSessionCommand),
     Rm(RemoveSessionCommand),
@@ -55,8 +59,13 @@ enum SessionsSubcommand {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield sessions list
+  $ jackfield sessions list -n 10 --cwd . --agent claude
+  $ jackfield sessions list --state asks,working
   $ jackfield sessions list --format json | jq '.sessions | length'")]
 struct ListSessionsCommand {
+    #[command(flatten)]
+    filter: SessionFilterArgs,
+
     /// How to print the list; `quiet` prints ids
     #[arg(long, env = env::FORMAT, hide_env_values = true, value_enum, default_value_t)]
     format: OutputFormat,
@@ -67,7 +76,8 @@ struct ListSessionsCommand {
 #[command(after_help = "Examples:
   $ jackfield sessions close s-7f3")]
 struct CloseSessionCommand {
-    /// An id, a unique prefix of an id, or a title
+    /// A name, an id, a unique prefix of an id, or a title
+    #[arg(add = complete::sessions())]
     session: String,
 }
 
@@ -77,7 +87,8 @@ struct CloseSessionCommand {
   $ jackfield sessions rm s-7f3
   $ jackfield sessions rm s-7f3 --yes")]
 struct RemoveSessionCommand {
-    /// An id, a unique prefix of an id, or a title
+    /// A name, an id, a unique prefix of an id, or a title
+    #[arg(add = complete::sessions())]
     session: String,
 
     /// Do not ask for confirmation
@@ -91,6 +102,7 @@ impl SessionsCommand {
         match self.command {
             SessionsSubcommand::List(it) => it.run(context, &mut conn),
             SessionsSubcommand::Show(it) => it.run(context, &mut conn),
+            SessionsSubcommand::Rename(it) => it.run(context, &mut conn),
             SessionsSubcommand::Fork(it) => it.run(context, &mut conn),
             SessionsSubcommand::Close(it) => it.run(context, &mut conn),
             SessionsSubcommand::Rm(it) => it.run(context, &mut conn),
@@ -107,13 +119,19 @@ impl ListSessionsCommand {
         context: &CommandContext,
         conn: &mut CommandConnection,
     ) -> Result<(), CommandError> {
-        let rows = list_sessions(conn)?;
+        let all = list_sessions(conn)?;
+        let rows = self.filter.select_rows(&all)?;
         match self.format {
             OutputFormat::Text if rows.is_empty() => {
-                context.output.print_note("there are no sessions yet");
+                let is_filtered = self.filter.is_active() && !all.is_empty();
+                context.output.print_note(if is_filtered {
+                    "no session matches; leave out a filter to see more"
+                } else {
+                    "there are no sessions yet"
+                });
                 Ok(())
             }
-            OutputFormat::Text => print_table(context, &rows, &rows.iter().collect::<Vec<_>>()),
+            OutputFormat::Text => print_table(context, &all, &rows),
             OutputFormat::Quiet => {
                 rows.iter().try_for_each(|it| context.output.print_line(&it.session_id))
             }
@@ -122,58 +140,6 @@ impl ListSessionsCommand {
                 print_json_document(&context.output, &json!({ "sessions": rows }))
             }
         }
-    }
-}
-
-/// Prints `shown`; ids are shortened to prefixes that are unique in `all`.
-fn print_table(
-    context: &CommandContext,
-    all: &[SessionRow],
-    shown: &[&SessionRow],
-) -> Result<(), CommandError> {
-    let id_length = unique_prefix_length(all);
-    let mut table = TextTable::new(&["SESSION", "AGENT", "STATE", "TURNS", "LAST", "TITLE"]);
-    for row in shown {
-        table.add_row(vec![
-            id_cell(context, row, id_length),
-            TableCell::styled(row.agent.clone(), NAME),
-            state_cell(row),
-            TableCell::new(row.turns.to_string()),
-            time_cell(context, &row.updated_at),
-            TableCell::new(to_one_line(row.title.as_deref().unwrap_or_default(), usize::MAX)),
-        ]);
-    }
-    table.print(&context.output)
-}
-
-/// The id, on a terminal shortened to a unique prefix.
-pub(super) fn id_cell(context: &CommandContext, row: &SessionRow, id_length: usize) -> TableCell {
-    TableCell::styled(shorten_id(context, &row.session_id, id_length), BRIGHT)
-}
-
-pub(super) fn shorten_id(context: &CommandContext, id: &str, id_length: usize) -> String {
-    if context.output.is_terminal() { id.chars().take(id_length).collect() } else { id.to_owned() }
-}
-
-pub(super) fn state_cell(row: &SessionRow) -> TableCell {
-    let style = match row.state.as_str() {
-        "asks" | "quiet" | "stalled" | "waiting" => WARNING,
-        "working" | "starting" | "opening" => DONE,
-        "asleep" | "closed" => DIM,
-        _ => anstyle::Style::new(),
-    };
-    TableCell::styled(row.state.clone(), style)
-}
-
-/// The age on a terminal, the time itself elsewhere.
-pub(super) fn time_cell(context: &CommandContext, time: &str) -> TableCell {
-    TableCell::new(format_time(context, time))
-}
-
-pub(super) fn format_time(context: &CommandContext, time: &str) -> String {
-    match parse_rfc3339(time).filter(|_| context.output.is_terminal()) {
-        Some(then) => format_age(then),
-        None => time.to_owned(),
     }
 }
 

@@ -30,8 +30,8 @@ pub(super) struct PruneSessionsCommand {
     older_than: TimeSpan,
 
     /// Keep this many of the latest sessions
-    #[arg(long, env = env::KEEP, hide_env_values = true, value_name = "COUNT", default_value_t)]
-    keep: usize,
+    #[arg(long = "keep", env = env::KEEP_SESSIONS, hide_env_values = true, value_name = "COUNT", default_value_t)]
+    keep_sessions: usize,
 
     /// Remove only closed sessions
     #[arg(long, env = env::CLOSED, hide_env_values = true, value_parser = env::flag_parser())]
@@ -88,7 +88,7 @@ impl PruneSessionsCommand {
         let is_state_selected = |it: &&SessionRow| !self.closed || it.state == "closed";
         latest_first
             .iter()
-            .skip(self.keep)
+            .skip(self.keep_sessions)
             .filter(|it| is_unused(it))
             .filter(is_old)
             .filter(is_state_selected)

@@ -1,6 +1,7 @@
 //! `jackfield sessions show`: shows the details and the usage of one session.
 
 use crate::{
+    complete,
     context::CommandContext,
     env,
     hub::{CommandConnection, SessionRow, find_session, list_sessions, read_log},
@@ -28,7 +29,8 @@ const ANSWERS_MAX: usize = 20;
   $ jackfield sessions show s-7f3 --format json | jq -r .session.cwd
   $ jackfield sessions show s-7f3 --format json | jq .usage.sum.tokens.total")]
 pub(super) struct ShowSessionCommand {
-    /// An id, a unique prefix of an id, or a title
+    /// A name, an id, a unique prefix of an id, or a title
+    #[arg(add = complete::sessions())]
     session: String,
 
     /// How to print it
@@ -74,6 +76,7 @@ fn print_row(context: &CommandContext, row: &SessionRow) -> Result<(), CommandEr
     let number = |it: u64| if it == 0 { String::new() } else { it.to_string() };
     let fields = [
         ("session", row.session_id.clone()),
+        ("name", row.name.clone().unwrap_or_default()),
         ("title", to_one_line(row.title.as_deref().unwrap_or_default(), usize::MAX)),
         ("state", row.state.clone()),
         ("asks", number(row.asks)),
