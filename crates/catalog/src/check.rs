@@ -69,6 +69,11 @@ pub(crate) fn check_spec(spec: &AgentSpec) -> CheckResult {
     }
     for (index, variant) in spec.launch.iter().enumerate() {
         check_variant(&[Key("launch"), Item(index)], variant)?;
+        let is_same = |it: &LaunchVariant| !it.name.is_empty() && it.name == variant.name;
+        if spec.launch[..index].iter().any(is_same) {
+            let reason = format!("launch variant `{}` is defined twice", variant.name);
+            return reject(&[Key("launch"), Item(index), Key("name")], reason);
+        }
     }
     check_environment(spec)?;
     check_models(spec)?;
@@ -103,6 +108,10 @@ fn check_bins(path: &[PathStep], bins: &[String]) -> CheckResult {
 
 fn check_variant(path: &[PathStep], variant: &LaunchVariant) -> CheckResult {
     let at = |key: &'static str| [path, &[Key(key)]].concat();
+    if !variant.name.is_empty() && !is_plain_word(&variant.name) {
+        let reason = format!("`{}` is not a variant name: use one plain word", variant.name);
+        return reject(&at("name"), reason);
+    }
     check_bins(&at("bins"), &variant.bins)?;
     if let Some(dialect) = &variant.dialect
         && !DIALECTS.contains(&dialect.as_str())

@@ -1,7 +1,7 @@
 //! Parses the text of a file into an [`AgentSpec`].
 
 use crate::{
-    AgentSpec, CatalogError,
+    AgentSpec, CatalogError, LaunchVariant,
     check::{SpecViolation, check_spec},
     error::locate_line,
 };
@@ -18,11 +18,25 @@ pub fn parse_agent_spec(text: &str) -> Result<AgentSpec, CatalogError> {
     Ok(spec)
 }
 
+/// A name that no other variant has: `acp` or the dialect, with a number if necessary.
+fn choose_variant_name(variants: &[LaunchVariant], index: usize) -> String {
+    let base = variants[index].dialect.as_deref().unwrap_or("acp");
+    let is_free = |name: &String| variants.iter().all(|it| it.name != *name);
+    let numbered = (2..).map(|number| format!("{base}-{number}"));
+    let mut names = std::iter::once(base.to_owned()).chain(numbered);
+    names.find(is_free).expect("there are more numbers than variants")
+}
+
 /// Fills in values that a file may omit because they follow from others.
 pub(crate) fn apply_defaults(spec: &mut AgentSpec) {
     for variant in &mut spec.launch {
         if variant.bins.is_empty() {
             variant.bins.clone_from(&spec.bins);
+        }
+    }
+    for index in 0..spec.launch.len() {
+        if spec.launch[index].name.is_empty() {
+            spec.launch[index].name = choose_variant_name(&spec.launch, index);
         }
     }
     if let Some(auth) = &mut spec.auth {

@@ -167,6 +167,17 @@ mod options {
 }
 
 impl AgentSpec {
+    /// The launch variant with this name.
+    pub fn find_variant(&self, name: &str) -> Option<&LaunchVariant> {
+        self.launch.iter().find(|it| it.name == name)
+    }
+
+    /// The names of the launch variants as a list for messages.
+    pub fn list_variants(&self) -> String {
+        let names: Vec<String> = self.launch.iter().map(|it| format!("`{}`", it.name)).collect();
+        names.join(", ")
+    }
+
     /// Serializes the spec as a file that [`crate::parse_agent_spec`] reads back.
     pub fn to_toml(&self) -> String {
         toml::to_string(self).expect("strings, numbers and lists of them always have a TOML form")

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LaunchVariant {
+    /// Its name among the variants of the agent; `acp` or the dialect if the file has none.
+    pub name: String,
     /// Programs to search for; those of the agent if the file names none here.
     pub bins: Vec<String>,
     /// The output format of a program that does not implement ACP; it runs behind an adapter.
@@ -32,6 +34,10 @@ pub struct LaunchVariant {
     pub prompt_bytes_max: Option<usize>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<OptionalFlag>,
+    /// Whether a start with `args` and an empty stdin shows if the program supports this variant: it
+    /// then ends with an error at once. Otherwise the first prompt would show it.
+    #[serde(skip_serializing_if = "is_false")]
+    pub start_check: bool,
     /// Variables that make the program request permission, set unless the user has set them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub ask_env: BTreeMap<String, String>,

@@ -110,6 +110,7 @@ pub(crate) const TOKEN_FILE: &str = "JACKFIELD_TOKEN_FILE";
 pub(crate) const TOKEN_NAME: &str = "JACKFIELD_TOKEN_NAME";
 pub(crate) const UNENFORCED: &str = "JACKFIELD_UNENFORCED";
 pub(crate) const UNIX: &str = "JACKFIELD_UNIX";
+pub(crate) const VARIANT: &str = "JACKFIELD_VARIANT";
 pub(crate) const VERBOSE: &str = "JACKFIELD_VERBOSE";
 pub(crate) const VIEW: &str = "JACKFIELD_VIEW";
 pub(crate) const WITHDRAW: &str = "JACKFIELD_WITHDRAW";

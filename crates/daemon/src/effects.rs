@@ -2,7 +2,7 @@
 
 use crate::{
     added_listeners::AddedListeners,
-    agent_registry::AgentRegistry,
+    agent_registry::{AgentRegistry, ResolvedVariant},
     append_queue::AppendQueue,
     copy::ForkTranslator,
     environment,
@@ -245,6 +245,9 @@ impl HubEffects {
         self.served.on_spawned(agent, &launch_command.env);
         if launch_command.never_asks {
             self.inputs.push_back(Input::AgentNeverAsks { agent });
+        }
+        if let Some(ResolvedVariant { name, next }) = launch_command.variant {
+            self.inputs.push_back(Input::AgentVariantChosen { agent, variant: name, next });
         }
         let stdout_format = StdoutFormat::Frames;
         let command = LaunchCommand {

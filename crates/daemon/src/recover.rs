@@ -113,6 +113,7 @@ mod tests {
             params: RawJson::trusted("{}"),
             agent_session: "a1".into(),
             setup: RawJson::null(),
+            variant: None,
             fallback: None,
         })
     }

@@ -22,7 +22,10 @@ pub struct SessionOpened<J = RawJson> {
     pub agent_session: AgentSessionId,
     /// The agent's result of `session/new`.
     pub setup: J,
-    /// The agents that were tried before and failed, each with the reason.
+    /// The launch variant of the catalog that serves it; none for a command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variant: Option<Arc<str>>,
+    /// The agents and launch variants that were tried before and failed, each with the reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fallback: Option<J>,
 }

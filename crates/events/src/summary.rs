@@ -34,7 +34,10 @@ pub struct SessionSummary {
     pub params: RawJson,
     pub agent_session: AgentSessionId,
     pub setup: RawJson,
-    /// The agents that were tried before and failed, each with the reason.
+    /// The launch variant of the catalog that serves it; none for a command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variant: Option<Arc<str>>,
+    /// The agents and launch variants that were tried before and failed, each with the reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fallback: Option<RawJson>,
     /// The name that a client gave the session.
@@ -122,6 +125,7 @@ impl Default for SessionSummary {
             params: RawJson::null(),
             agent_session: AgentSessionId::default(),
             setup: RawJson::null(),
+            variant: None,
             fallback: None,
             name: None,
             title: None,
@@ -257,6 +261,7 @@ impl SessionSummary {
     }
 
     fn fold_opened(&mut self, opened: &SessionOpened, at: Time) {
+        self.variant.clone_from(&opened.variant);
         self.fallback.clone_from(&opened.fallback);
         self.agent = opened.agent.clone();
         self.argv.clone_from(&opened.argv);

@@ -71,6 +71,9 @@ impl Hub {
                 parts.agents.on_process_started(&mut parts.cx, agent, pid);
             }
             Input::AgentNeverAsks { agent } => parts.agents.set_never_asks(agent),
+            Input::AgentVariantChosen { agent, variant, next } => {
+                parts.agents.set_variant(agent, variant, next);
+            }
             Input::AgentSpoke { agent, frame } => {
                 sessions.on_agent_message(parts, agent, frame);
                 parts.charge_agent_message(agent);

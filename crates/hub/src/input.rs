@@ -27,6 +27,8 @@ pub enum Input {
     AgentStarted { agent: AgentId, pid: u32 },
     /// The program never asks for permission before it acts, so no rule can be enforced.
     AgentNeverAsks { agent: AgentId },
+    /// Which launch variant of the catalog is started for an agent, and the one to try if it fails.
+    AgentVariantChosen { agent: AgentId, variant: Arc<str>, next: Option<Arc<str>> },
     /// An agent sent a message.
     AgentSpoke { agent: AgentId, frame: Frame },
     /// An agent sent a line that exceeds the limit. The line is lost.

@@ -50,7 +50,9 @@ pub use jackfield_events::{Seq, SessionId, Time};
 pub use jackfield_policy::PolicySet;
 pub use jackfield_protocol::rfc3339;
 pub use limits::Limits;
-pub use output::{Environment, Launch, ListenerChange, Note, Output, TERMINAL_PREFIX};
+pub use output::{
+    Environment, Launch, ListenerChange, Note, Output, TERMINAL_PREFIX, VariantChoice,
+};
 pub use peer::wants_notices;
 pub use peer_process::{PeerPlace, PeerProcess};
 pub use session::SHELL;

@@ -72,6 +72,11 @@ pub const STARTING_MS_MAX: u64 = 60_000;
 pub const INITIALIZING_MS_MAX: u64 = 60_000;
 pub const OPENING_MS_MAX: u64 = 180_000;
 
+/// How long a launch variant may take to answer `initialize` if another one can be tried: half of the
+/// usual time, so that both fit into what a client waits, and four times what the slowest known agent
+/// needs.
+pub const VARIANT_START_MS_MAX: u64 = 30_000;
+
 /// How long an agent may take to accept a setting that a client changes.
 pub const SETTING_REPLY_MS_MAX: u64 = 60_000;
 

@@ -87,6 +87,22 @@ pub struct Launch {
     pub cwd: PathBuf,
     /// The complete environment of the agent, or `None` for the default one.
     pub env: Option<Arc<Environment>>,
+    /// Which launch variant of the catalog is started, if there is no command.
+    pub variant: VariantChoice,
+}
+
+/// Which launch variant of the catalog is started.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum VariantChoice {
+    /// The first whose program is installed.
+    #[default]
+    Any,
+    /// This one, or the first if its program is not installed any more.
+    Preferred(Arc<str>),
+    /// This one: those before it failed.
+    From(Arc<str>),
+    /// This one and no other.
+    Only(Arc<str>),
 }
 
 /// Environment variables of an agent. They are never shown or stored.
@@ -181,7 +197,7 @@ pub enum Note {
         agent: AgentId,
         status: String,
     },
-    /// An agent could not be started, and its fallback is used.
+    /// An agent could not be started, and its next launch variant or its fallback is used.
     FellBack {
         agent: String,
         instead: String,

@@ -14,6 +14,7 @@ mod current_model;
 pub mod envelope;
 pub mod export;
 pub mod export_file;
+pub mod fallback;
 pub mod options;
 pub mod redactor;
 #[cfg(test)]

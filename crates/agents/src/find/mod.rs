@@ -67,7 +67,7 @@ pub enum MissingReason {
     },
 }
 
-/// The variant of an agent that is used on this machine.
+/// A launch variant of an agent whose program is installed.
 #[derive(Debug, Clone)]
 pub struct ChosenVariant<'a> {
     /// Its index among the spec's variants.
@@ -132,6 +132,18 @@ pub fn find_own_program(
     locations: &ProgramLocations,
 ) -> Result<FoundProgram, MissingProgram> {
     find_program(&spec.bins, spec.bin_env.as_deref(), locations)
+}
+
+/// Returns the variants whose program is found, in the order of the spec.
+pub fn list_installed_variants<'a>(
+    spec: &'a AgentSpec,
+    locations: &ProgramLocations,
+) -> Vec<ChosenVariant<'a>> {
+    let found = spec.launch.iter().enumerate().filter_map(|(index, variant)| {
+        let found = find_variant_program(spec, variant, locations).ok()?;
+        Some(ChosenVariant { index, variant, found })
+    });
+    found.collect()
 }
 
 /// Returns the first variant whose program is found.

@@ -7,6 +7,7 @@ use super::{
     diagnostic::{self, StartProblem},
     models,
     scratch_folder::ScratchFolder,
+    text_lines::first_line,
 };
 use crate::find::{
     FoundProgram, ProgramLocations, ProgramOrigin, find_own_program, find_variant_program,
@@ -19,8 +20,6 @@ const HELP_MAX: Duration = Duration::from_secs(5);
 const LOGIN_MAX: Duration = Duration::from_secs(5);
 /// The time that agents need to open their first session.
 const ACP_MAX: Duration = Duration::from_secs(15);
-/// Versions and error lines are cut to this length.
-const LINE_CHARS_MAX: usize = 120;
 
 pub(super) struct AgentProbe {
     pub(super) spec: AgentSpec,
@@ -324,9 +323,4 @@ enum ModelsResult {
 
 fn command_line(program: &Path, args: &[String]) -> String {
     ProbeCommand { program, args, env: &[], cwd: program }.command_line()
-}
-
-fn first_line(text: &str) -> Option<String> {
-    let line = text.lines().map(str::trim).find(|it| !it.is_empty())?;
-    Some(line.chars().filter(|it| !it.is_control()).take(LINE_CHARS_MAX).collect())
 }

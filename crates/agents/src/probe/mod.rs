@@ -14,13 +14,16 @@ mod command;
 mod diagnostic;
 mod models;
 mod scratch_folder;
+mod start_check;
 mod status;
 mod survey;
+mod text_lines;
 
 pub use agent_probe::agent_environment;
 pub use cache::ProbeCache;
 pub use diagnostic::{AgentDiagnostic, DiagnosticReason, DiagnosticSeverity, describe_missing};
 pub use models::{ModelList, ModelListSource};
+pub use start_check::check_start;
 pub use status::AgentStatus;
 pub use survey::AgentSurvey;
 

@@ -90,6 +90,7 @@ fn opened(cwd: &str) -> EventBody {
         params: RawJson::trusted(params.to_string()),
         agent_session: "0123456789abcdef".into(),
         setup: RawJson::trusted(setup.to_string()),
+        variant: None,
         fallback: None,
     })
 }

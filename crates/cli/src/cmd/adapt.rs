@@ -6,9 +6,9 @@ use clap::Args;
 use jackfield_adapters::{AdapterSettings, find_dialect, host};
 use jackfield_agents::{
     find::{FoundProgram, ProgramLocations, ProgramOrigin},
-    probe::describe_missing,
+    probe::{check_start, describe_missing},
 };
-use jackfield_catalog::AgentSpec;
+use jackfield_catalog::{AgentSpec, LaunchVariant};
 use jackfield_daemon::environment;
 use std::{
     collections::BTreeMap,
@@ -32,9 +32,9 @@ pub(crate) struct AdaptCommand {
     /// The name of the agent in the catalog; `jackfield agents` lists them
     agent: String,
 
-    /// The dialect, if the agent can be adapted in several ways
-    #[arg(long, env = env::DIALECT, hide_env_values = true, value_name = "NAME")]
-    dialect: Option<String>,
+    /// The launch variant or its dialect [default: the first that the program supports]
+    #[arg(long, env = env::VARIANT, hide_env_values = true, value_name = "NAME")]
+    variant: Option<String>,
 
     /// Use this program instead of the one that was found
     #[arg(long, env = env::PROGRAM, hide_env_values = true, value_name = "FILE")]
@@ -80,41 +80,66 @@ impl AdaptCommand {
         serve_stdio(host)
     }
 
-    /// The index of the launch variant to adapt, and its program.
+    /// The index of the launch variant to adapt, and its program: the first that the program supports.
     fn choose_variant(
         &self,
         spec: &AgentSpec,
         agents: &ConfiguredAgents,
     ) -> Result<(usize, FoundProgram), CommandError> {
-        let requested = self.dialect.as_deref();
         let status = agents.survey.status(spec);
-        let mut missing = None;
+        let mut failure = None;
         for (index, (variant, found)) in spec.launch.iter().zip(status.variants).enumerate() {
-            let Some(dialect) = variant.dialect.as_deref() else { continue };
-            if requested.is_some_and(|it| it != dialect) {
+            let Some(dialect) = &variant.dialect else { continue };
+            let is_requested = |it: &String| *it == variant.name || it == dialect;
+            if !self.variant.as_ref().is_none_or(is_requested) {
                 continue;
             }
-            match found {
+            let checked = match found {
+                Ok(found) => check_variant(spec, variant, &found, agents).map(|()| found),
+                Err(missing) => {
+                    let diagnostic = describe_missing(spec, &missing);
+                    Err(CommandError::usage(diagnostic.message, diagnostic.fix))
+                }
+            };
+            match checked {
                 Ok(found) => return Ok((index, found)),
-                Err(it) => missing = missing.or(Some(it)),
+                Err(error) => failure = failure.or(Some(error)),
             }
         }
-        let Some(missing) = missing else {
-            let known = spec.launch.iter().filter_map(|it| it.dialect.as_deref());
-            let known: Vec<&str> = known.collect();
-            let hint = match known[..] {
-                [] => format!(
-                    "{} supports ACP without an adapter: `jackfield acp {}`",
-                    spec.name, spec.id
-                ),
-                _ => format!("its dialects are `{}`", known.join("`, `")),
-            };
-            let message = format!("`{}` has no such dialect", spec.id);
-            return Err(CommandError::usage(message, hint));
-        };
-        let diagnostic = describe_missing(spec, &missing);
-        Err(CommandError::usage(diagnostic.message, diagnostic.fix))
+        Err(failure.unwrap_or_else(|| unknown_variant(spec)))
     }
+}
+
+/// Fails if the installed program does not support the variant, as far as a start can show that.
+fn check_variant(
+    spec: &AgentSpec,
+    variant: &LaunchVariant,
+    found: &FoundProgram,
+    agents: &ConfiguredAgents,
+) -> Result<(), CommandError> {
+    if !variant.start_check {
+        return Ok(());
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime =
+        runtime.map_err(|error| CommandError::local("cannot check the program", error))?;
+    let locations = &agents.survey.locations;
+    runtime.block_on(check_start(spec, variant, found, locations, PROBE_MAX)).map_err(|why| {
+        let message = format!("launch variant `{}` of {} failed: {why}", variant.name, spec.name);
+        CommandError::usage(message, "update the program, or choose another `--variant`")
+    })
+}
+
+/// The error if no variant with an adapter has the requested name.
+fn unknown_variant(spec: &AgentSpec) -> CommandError {
+    let adapted = spec.launch.iter().filter(|it| !it.is_native_acp());
+    let names: Vec<&str> = adapted.map(|it| it.name.as_str()).collect();
+    let hint = if names.is_empty() {
+        format!("{} supports ACP without an adapter: `jackfield acp {}`", spec.name, spec.id)
+    } else {
+        format!("its launch variants with an adapter are `{}`", names.join("`, `"))
+    };
+    CommandError::usage(format!("`{}` has no such launch variant", spec.id), hint)
 }
 
 /// Makes `program` the only program of a specification, for probing and for the start.

@@ -15,7 +15,11 @@ pub(crate) enum AgentChoice {
     /// The default agent of the daemon's configuration. Its specification selects the variables that it sees.
     Configured,
     /// An agent of the configuration or the catalog. Its specification selects the variables that it sees.
-    Named(String),
+    Named {
+        name: String,
+        /// The launch variant of the catalog to use, without trying others.
+        variant: Option<String>,
+    },
     /// A command from the command line. It sees the caller's environment.
     Command { name: String, argv: Vec<String> },
 }
@@ -27,7 +31,7 @@ impl AgentChoice {
         command: &[OsString],
     ) -> Result<AgentChoice, CommandError> {
         let Some(program) = command.first() else {
-            return Ok(named.map_or(AgentChoice::Configured, AgentChoice::Named));
+            return Ok(named.map_or(AgentChoice::Configured, AgentChoice::by_name));
         };
         let invalid_utf8 = || CommandError::usage("the agent's command is not valid UTF-8", "");
         let argv: Option<Vec<String>> =
@@ -43,6 +47,23 @@ impl AgentChoice {
         Ok(AgentChoice::Command { name, argv })
     }
 
+    /// An agent of the configuration or the catalog, as it is started by default.
+    pub(crate) fn by_name(name: String) -> AgentChoice {
+        AgentChoice::Named { name, variant: None }
+    }
+
+    /// The same agent with this launch variant.
+    pub(crate) fn with_variant(self, wanted: Option<String>) -> Result<AgentChoice, CommandError> {
+        match (self, wanted) {
+            (choice, None) => Ok(choice),
+            (AgentChoice::Named { name, .. }, variant) => Ok(AgentChoice::Named { name, variant }),
+            (AgentChoice::Configured | AgentChoice::Command { .. }, Some(_)) => {
+                let message = "`--variant` requires an agent of the catalog";
+                Err(CommandError::usage(message, "name the agent with `--agent`"))
+            }
+        }
+    }
+
     /// The name for messages to the user.
     pub(crate) fn display_name(&self) -> &str {
         self.name().unwrap_or("the agent")
@@ -52,7 +73,7 @@ impl AgentChoice {
     pub(crate) fn name(&self) -> Option<&str> {
         match self {
             AgentChoice::Configured => None,
-            AgentChoice::Named(name) | AgentChoice::Command { name, .. } => Some(name),
+            AgentChoice::Named { name, .. } | AgentChoice::Command { name, .. } => Some(name),
         }
     }
 
@@ -115,7 +136,12 @@ impl AgentChoice {
         let mut params = json!({ "cwd": cwd, "env": env });
         match self {
             AgentChoice::Configured => {}
-            AgentChoice::Named(name) => params["agent"] = json!(name),
+            AgentChoice::Named { name, variant } => {
+                params["agent"] = json!(name);
+                if let Some(variant) = variant {
+                    params["variant"] = json!(variant);
+                }
+            }
             AgentChoice::Command { name, argv } => {
                 params["agent"] = json!({ "name": name, "argv": argv });
             }
@@ -171,7 +197,7 @@ mod tests {
         let argv = vec!["/opt/x/goose".to_owned(), "acp".to_owned()];
         assert_eq!(choice, AgentChoice::Command { name: "goose".into(), argv });
         let named = AgentChoice::new(Some("other".into()), &[]).unwrap();
-        assert_eq!(named, AgentChoice::Named("other".into()));
+        assert_eq!(named, AgentChoice::by_name("other".into()));
     }
 
     #[test]

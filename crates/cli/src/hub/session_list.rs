@@ -4,6 +4,7 @@ use super::{CommandConnection, storage_warning};
 use crate::{out::parse_rfc3339, plain_text::to_one_line, report::CommandError};
 use jackfield_hub_client::parse_session_list;
 use jackfield_protocol::acp::Method;
+use jackfield_views::fallback::describe_fallback;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -45,9 +46,9 @@ pub(crate) struct SessionRow {
     pub(crate) agent_session: String,
     /// Why the policy cannot be enforced, if it cannot.
     pub(crate) unheard: Option<String>,
-    /// Agents that were tried before this one, each with the reason why it is not used.
+    /// Agents and launch variants that were tried before, each with the reason why it is not used.
     #[serde(default)]
-    pub(crate) fallback: Vec<FallbackReason>,
+    pub(crate) fallback: Value,
     /// What the session waits for, in a sentence.
     pub(crate) doing: Option<String>,
     /// The unchanged JSON, for `--format json`.
@@ -55,19 +56,10 @@ pub(crate) struct SessionRow {
     pub(crate) raw: Value,
 }
 
-/// An agent that could not be used, and why.
-#[derive(Debug, Clone, Deserialize)]
-pub(crate) struct FallbackReason {
-    pub(crate) agent: String,
-    pub(crate) why: String,
-}
-
 impl SessionRow {
-    /// Why another agent than the requested one is used, if so.
+    /// Why another agent or launch variant than the first one is used, if so.
     pub(crate) fn describe_fallback(&self) -> Option<String> {
-        let describe =
-            |it: &FallbackReason| format!("{} replaces {}: {}", self.agent, it.agent, it.why);
-        self.fallback.first().map(describe)
+        describe_fallback(&self.fallback).into_iter().next()
     }
 
     /// Whether the session has an agent process.

@@ -353,6 +353,62 @@ fn agent_of_the_catalog_runs_by_name() {
     assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "I hear you.\n"), "{}", outcome.stderr);
 }
 
+/// A program that ends with a usage error unless it is started with these arguments.
+fn program_for(arguments: &str, body: &str) -> String {
+    format!(
+        "case \"$*\" in\n  {arguments}*) ;;\n  *) echo \"error: unknown argument: $1\" >&2; exit 2 ;;\nesac\n{body}"
+    )
+}
+
+#[test]
+fn next_launch_variant_is_tried_and_the_reason_is_shown() {
+    let home = TestHome::new();
+    home.write_program("gemini", &program_for("--experimental-acp", AGENT));
+    let run = |flags: &[&str]| home.run(&[&["run", "-a", "gemini"], flags, &["hello"]].concat());
+    let outcome = run(&["--isolated"]);
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "I hear you.\n"), "{}", outcome.stderr);
+    let why = "launch variant `acp` of gemini is not used";
+    assert!(outcome.stderr.contains(why), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("unknown argument: --acp"), "{}", outcome.stderr);
+    let outcome = run(&["--isolated", "--variant", "acp"]);
+    assert_eq!(outcome.code, 1, "a chosen variant is the only one: {}", outcome.stderr);
+    let outcome = run(&["--isolated", "--variant", "experimental-acp"]);
+    assert_eq!((outcome.code, outcome.stderr.contains(why)), (0, false), "{}", outcome.stderr);
+    let outcome = run(&[]);
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let session = outcome.stderr.split_once("session s-").unwrap().1.lines().next().unwrap();
+    let log = home.run(&["log", &format!("s-{session}")]);
+    assert!(log.stdout.contains(why), "{}\n{}", log.stdout, log.stderr);
+}
+
+#[test]
+fn adapter_is_the_last_launch_variant() {
+    let home = TestHome::new();
+    let lines = r#"cat > /dev/null
+echo '{"type":"init","session_id":"g1","model":"m"}'
+echo '{"type":"message","role":"assistant","content":"I hear you.","delta":true}'
+echo '{"type":"result","status":"success"}'"#;
+    home.write_program("gemini", &program_for("--output-format", lines));
+    let outcome = home.run(&["run", "-a", "gemini", "--isolated", "hello"]);
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "I hear you.\n"), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("`experimental-acp` of gemini is not used"),
+        "{}",
+        outcome.stderr
+    );
+    let exec = r#"cat > /dev/null
+echo '{"type":"thread.started","thread_id":"t1"}'
+echo '{"type":"turn.started"}'
+echo '{"type":"item.completed","item":{"id":"i1","type":"agent_message","text":"I hear you."}}'
+echo '{"type":"turn.completed","usage":{"input_tokens":1,"output_tokens":1}}'"#;
+    home.write_program("codex", &program_for("exec", exec));
+    let outcome = home.run(&["run", "-a", "codex", "--isolated", "hello"]);
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "I hear you.\n"), "{}", outcome.stderr);
+    let why = "launch variant `app-server` of codex is not used";
+    assert!(outcome.stderr.contains(why), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("unknown argument: app-server"), "{}", outcome.stderr);
+}
+
 #[test]
 fn alias_starts_its_agent_and_a_misspelled_name_gets_a_suggestion() {
     let home = TestHome::new();

@@ -2,6 +2,7 @@
 //! then.
 
 mod agent_env;
+mod variant_choice;
 
 use crate::{
     agent_files::{AgentFiles, FileVersion},
@@ -9,17 +10,15 @@ use crate::{
     paths::Paths,
 };
 use agent_env::compose_agent_env;
-use jackfield_agents::{
-    find::{ChosenVariant, PROGRAM_DIRS, ProgramLocations, ProgramOrigin, choose_variant},
-    probe::describe_missing,
-};
+use jackfield_agents::find::{ChosenVariant, PROGRAM_DIRS, ProgramLocations, ProgramOrigin};
 use jackfield_catalog::{AgentSpec, Catalog, LaunchOptions};
 use jackfield_events::AgentName;
-use jackfield_hub::{AgentPool, Launch};
+use jackfield_hub::{AgentPool, Launch, VariantChoice};
 use std::{
     collections::BTreeMap,
     num::NonZeroUsize,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 /// The subcommand that makes the program an adapter.
@@ -43,6 +42,15 @@ pub(crate) struct ResolvedLaunch {
     pub(crate) env: Vec<(String, String)>,
     /// The program never asks for permission.
     pub(crate) never_asks: bool,
+    /// The launch variant, unless it is a command.
+    pub(crate) variant: Option<ResolvedVariant>,
+}
+
+/// The launch variant of the catalog that is started, and the one to try if it fails.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ResolvedVariant {
+    pub(crate) name: Arc<str>,
+    pub(crate) next: Option<Arc<str>>,
 }
 
 impl AgentRegistry {
@@ -106,7 +114,8 @@ impl AgentRegistry {
         let configured = self.settings.agents.iter().map(|(name, it)| (name.as_str(), command(it)));
         let all = specs.chain(invalid).chain(configured).map(|(name, argv)| {
             let name = AgentName::from(name);
-            (name.clone(), Launch { name, argv, cwd: PathBuf::new(), env: None })
+            let variant = VariantChoice::Any;
+            (name.clone(), Launch { name, argv, cwd: PathBuf::new(), env: None, variant })
         });
         all.collect()
     }
@@ -151,7 +160,7 @@ impl AgentRegistry {
         if !launch.argv.is_empty() && !is_configured && launch.env.is_some() {
             // The command of a client gets the environment of the client.
             let (argv, env) = (launch.argv.clone(), client_env.to_vec());
-            return Ok(ResolvedLaunch { argv, env, never_asks: false });
+            return Ok(ResolvedLaunch { argv, env, never_asks: false, variant: None });
         }
         let mut env: BTreeMap<String, String> = process_env.collect();
         env.extend(client_env.iter().cloned());
@@ -162,7 +171,7 @@ impl AgentRegistry {
         // that is not connected now; its environment follows the agent's spec.
         let spec = self.catalog().get(&launch.name).filter(|_| !is_configured);
         let env = compose_agent_env(env.into_iter(), spec.map(|it| &it.env), settings);
-        Ok(ResolvedLaunch { argv: launch.argv.clone(), env, never_asks: false })
+        Ok(ResolvedLaunch { argv: launch.argv.clone(), env, never_asks: false, variant: None })
     }
 
     fn resolve_by_name(
@@ -190,10 +199,12 @@ impl AgentRegistry {
         // Variables of the settings count for the search, too: one can name the program.
         let settings_env = settings.into_iter().flat_map(|it| it.env.clone());
         let locations = ProgramLocations::new(env.clone().into_iter().chain(settings_env));
-        let chosen = choose_variant(spec, &locations).map_err(|missing| {
-            let description = describe_missing(spec, &missing);
-            format_refusal(&description.message, &description.fix)
-        })?;
+        let of_settings = settings.and_then(|it| it.variant.as_deref());
+        let choice = match (&launch.variant, of_settings) {
+            (VariantChoice::Any, Some(name)) => VariantChoice::Only(name.into()),
+            (choice, _) => choice.clone(),
+        };
+        let (chosen, next) = variant_choice::choose(spec, &choice, &locations)?;
         let mut composed = compose_agent_env(env.clone().into_iter(), Some(&spec.env), settings);
         for (name, value) in &chosen.variant.ask_env {
             if !composed.iter().any(|(it, _)| it == name) {
@@ -220,9 +231,12 @@ impl AgentRegistry {
             native_argv(&chosen, &launch.cwd)?
         } else {
             self.set_adapter_env(spec, &locations, &mut composed);
-            vec![path_text(&self.program), ADAPT_COMMAND.to_owned(), name.to_owned()]
+            let variant = format!("--variant={}", chosen.variant.name);
+            vec![path_text(&self.program), ADAPT_COMMAND.to_owned(), name.to_owned(), variant]
         };
-        Ok(ResolvedLaunch { argv, env: composed, never_asks: !chosen.variant.can_ask() })
+        let never_asks = !chosen.variant.can_ask();
+        let variant = Some(ResolvedVariant { name: chosen.variant.name.as_str().into(), next });
+        Ok(ResolvedLaunch { argv, env: composed, never_asks, variant })
     }
 
     /// An adapter reads the same files and finds the same program as the daemon; the chat agent

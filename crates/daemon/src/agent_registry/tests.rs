@@ -77,13 +77,39 @@ fn native_program_precedes_adapter_and_keys_go_to_their_agent() {
     let machine = MachineFixture::new("");
     machine.program("codex");
     let command = machine.resolve("codex").unwrap();
-    assert_eq!(command.argv, ["/jackfield", "adapt", "codex"]);
+    assert_eq!(command.argv, ["/jackfield", "adapt", "codex", "--variant=app-server"]);
     assert!(names(&command).contains(&"OPENAI_API_KEY") && !names(&command).contains(&"SECRET"));
     assert!(names(&command).contains(&"JACKFIELD_CONFIG_DIR"), "the adapter reads the same files");
     let native = machine.program("codex-acp");
     let command = machine.resolve("codex").unwrap();
     assert_eq!(command.argv, [native]);
     assert!(!names(&command).iter().any(|it| it.starts_with("JACKFIELD_")));
+}
+
+#[test]
+fn launch_variant_is_followed_by_the_next_one_unless_it_was_chosen() {
+    let resolve = |config: &str, choice: VariantChoice| {
+        let machine = MachineFixture::new(config);
+        machine.program("gemini");
+        let registry = machine.registry();
+        let launch = Launch { variant: choice, ..registry.list_launches()["gemini"].clone() };
+        let command = registry.resolve_launch(&launch, machine.env().into_iter())?;
+        let ResolvedVariant { name, next } = command.variant.unwrap();
+        Ok::<_, String>((name.to_string(), next.as_deref().map(str::to_owned)))
+    };
+    let pair = |name: &str, next: Option<&str>| Ok((name.to_owned(), next.map(str::to_owned)));
+    assert_eq!(resolve("", VariantChoice::Any), pair("acp", Some("experimental-acp")));
+    let from = VariantChoice::From("experimental-acp".into());
+    assert_eq!(resolve("", from), pair("experimental-acp", Some("stream-json")));
+    let last = VariantChoice::From("stream-json".into());
+    assert_eq!(resolve("", last.clone()), pair("stream-json", None));
+    let config = "[agents.gemini]\nvariant = \"experimental-acp\"\n";
+    assert_eq!(resolve(config, VariantChoice::Any), pair("experimental-acp", None));
+    assert_eq!(resolve(config, VariantChoice::Only("acp".into())), pair("acp", None));
+    let preferred = VariantChoice::Preferred("gone".into());
+    assert_eq!(resolve("", preferred), pair("acp", Some("experimental-acp")));
+    let why = resolve("", VariantChoice::Only("gone".into())).unwrap_err();
+    assert!(why.contains("choose one of `acp`, `experimental-acp`, `stream-json`"), "{why}");
 }
 
 #[test]
@@ -111,7 +137,7 @@ fn programs_are_searched_in_the_environment_of_the_client() {
     machine.file("mine.toml", MINIMAL_SPEC);
     let program = machine.program("mine-cli");
     let registry = machine.registry();
-    let env = Some(std::sync::Arc::new(Environment(machine.env())));
+    let env = Some(Arc::new(Environment(machine.env())));
     let launch = Launch { env, ..registry.list_launches()["mine"].clone() };
     let command = registry.resolve_launch(&launch, std::iter::empty()).unwrap();
     assert_eq!((command.argv[0].as_str(), names(&command)), (program.as_str(), vec!["PATH"]));
@@ -122,7 +148,7 @@ fn configured_command_gets_only_granted_client_variables() {
     let machine =
         MachineFixture::new("[agents.goose]\ncommand = [\"g\"]\npass_env = [\"SECRET\"]\n");
     let registry = machine.registry();
-    let env = Some(std::sync::Arc::new(Environment(machine.env())));
+    let env = Some(Arc::new(Environment(machine.env())));
     let launch = Launch { env, ..registry.list_launches()["goose"].clone() };
     let command = registry.resolve_launch(&launch, std::iter::empty()).unwrap();
     assert_eq!(names(&command), ["PATH", "SECRET"]);

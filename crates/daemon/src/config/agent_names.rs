@@ -1,7 +1,7 @@
 //! Names of agents in `config.toml`: an alias of the catalog is replaced by the id of its agent, and an
 //! unknown name is refused.
 
-use super::{Settings, document::InvalidSetting};
+use super::{AgentSettings, Settings, document::InvalidSetting};
 use crate::agent_files::AgentFiles;
 use jackfield_protocol::suggest_name;
 
@@ -22,6 +22,9 @@ pub(super) fn resolve_names(
             suggest_name(name, known)
         })
     };
+    for (name, agent) in &settings.agents {
+        check_variant(name, agent, files)?;
+    }
     for (name, agent) in &mut settings.agents {
         let Some(other) = &mut agent.fallback else { continue };
         let invalid = |suggestion: &str| {
@@ -68,6 +71,25 @@ fn resolve_tables(settings: &mut Settings, files: &AgentFiles) -> Result<(), Inv
     Ok(())
 }
 
+fn check_variant(
+    name: &str,
+    agent: &AgentSettings,
+    files: &AgentFiles,
+) -> Result<(), InvalidSetting> {
+    let Some(variant) = &agent.variant else { return Ok(()) };
+    let invalid = |reason| InvalidSetting::new(&["agents", name, "variant"], reason);
+    let spec = files.catalog().get(name).filter(|_| agent.command.is_none());
+    let Some(spec) = spec else {
+        let why = "is for agents of the catalog: remove it";
+        return Err(invalid(format!("`variant` of [agents.{name}] {why}")));
+    };
+    if spec.find_variant(variant).is_some() {
+        return Ok(());
+    }
+    let known = spec.list_variants();
+    Err(invalid(format!("`variant` of [agents.{name}] is `{variant}`: choose one of {known}")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::{Settings, load};
@@ -98,6 +120,16 @@ mod tests {
             assert!(load(other).unwrap_err().contains("`fallback` of [agents.codex]"));
         }
         assert_eq!(load("gemini-cli").unwrap()["codex"].fallback.as_deref(), Some("gemini"));
+    }
+
+    #[test]
+    fn variant_must_be_one_of_the_catalog() {
+        let settings = load_text("[agents.codex]\nvariant = \"exec\"\n").unwrap();
+        assert_eq!(settings.agents["codex"].variant.as_deref(), Some("exec"));
+        let why = load_text("[agents.codex]\nvariant = \"x\"\n").unwrap_err();
+        assert!(why.contains("choose one of `acp`, `app-server`, `exec`"), "{why}");
+        let text = "[agents.own]\ncommand = [\"x\"]\nvariant = \"acp\"\n";
+        assert!(load_text(text).unwrap_err().contains("agents of the catalog"));
     }
 
     #[test]

@@ -51,6 +51,9 @@ pub struct AgentSettings {
     /// The number of sessions that one process serves; the default is one.
     #[serde(default)]
     pub sessions_per_process: Option<NonZeroUsize>,
+    /// The launch variant of the catalog to use; without it, the first that can be started.
+    #[serde(default)]
+    pub variant: Option<String>,
     /// The agent that is used when this one cannot be started or keeps failing.
     #[serde(default)]
     pub fallback: Option<String>,

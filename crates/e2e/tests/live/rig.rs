@@ -90,7 +90,7 @@ impl Rig {
             Way::Acp(args) => cli.argv(args),
             Way::Adapter(dialect) => {
                 let jackfield = binary("jackfield").to_str().unwrap().to_owned();
-                let args = ["adapt", self.agent, "--dialect", dialect].map(str::to_owned);
+                let args = ["adapt", self.agent, "--variant", dialect].map(str::to_owned);
                 [jackfield].into_iter().chain(args).collect()
             }
         }

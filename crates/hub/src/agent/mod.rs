@@ -6,6 +6,8 @@ mod early_updates;
 mod pending_request;
 mod restore_method;
 mod slots;
+#[cfg(test)]
+mod variant_tests;
 mod warm;
 
 pub(crate) use admission::AgentStart;
@@ -16,10 +18,11 @@ pub(crate) use slots::{AgentSlots, SlotOwner};
 pub(crate) use warm::ProcessShape;
 
 use crate::{
-    AgentId, ConnId, Exit, Launch, Output, SessionId, Time,
+    AgentId, ConnId, Exit, Launch, Output, SessionId, Time, VariantChoice,
     budget::{ByteCharge, ByteOwner},
     config::StartLimits,
     context::HubContext,
+    limits,
     peer::PROTOCOL_VERSION,
     timer::HubTimer,
 };
@@ -29,7 +32,10 @@ use jackfield_protocol::{
     acp::{Durability, Method},
 };
 use serde_json::{Map, Value, json};
-use std::collections::{BTreeMap, VecDeque};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+};
 
 /// All agent processes, the starts that wait for one, and what decides whether another is started.
 #[derive(Debug, Default)]
@@ -78,7 +84,17 @@ pub(crate) struct Agent {
     kept: ByteOwner,
     /// Its program never asks for permission before it acts.
     pub(crate) never_asks: bool,
+    /// The launch variant of the catalog, and the one to try if this one cannot be started.
+    pub(crate) variant: Option<Arc<str>>,
+    next_variant: Option<Arc<str>>,
     next_id: u64,
+}
+
+/// A launch variant that failed, and the one to try next.
+#[derive(Debug)]
+pub(crate) struct NextVariant {
+    pub(crate) failed: Arc<str>,
+    pub(crate) next: Arc<str>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,6 +152,29 @@ impl Agent {
         } else {
             Fault::AgentNotStarted { agent, why: status, stderr }
         }
+    }
+
+    /// The launch variant to try instead of a process that has not answered `initialize`.
+    pub(crate) fn next_variant(&self) -> Option<NextVariant> {
+        let (failed, next) = self.variant.clone().zip(self.next_variant.clone())?;
+        (self.phase == Phase::Initializing).then_some(NextVariant { failed, next })
+    }
+
+    /// Whether it was started with the same parameters, and a launch variant that fits.
+    pub(crate) fn is_started_as(&self, launch: &Launch) -> bool {
+        let variant = launch.variant.clone();
+        self.has_variant_of(launch) && Launch { variant, ..self.launch.clone() } == *launch
+    }
+
+    /// Whether its launch variant is one that this launch may use.
+    pub(crate) fn has_variant_of(&self, launch: &Launch) -> bool {
+        let fits = match &launch.variant {
+            VariantChoice::Any => !matches!(self.launch.variant, VariantChoice::Only(_)),
+            VariantChoice::Preferred(name)
+            | VariantChoice::From(name)
+            | VariantChoice::Only(name) => self.variant.as_ref() == Some(name),
+        };
+        fits || self.launch.variant == launch.variant
     }
 
     /// Whether it serves no client and no session yet.
@@ -209,6 +248,18 @@ impl Agents {
         }
     }
 
+    /// The launch variant of the catalog that is started for an agent. If another one can be tried,
+    /// this one has less time.
+    pub(crate) fn set_variant(&mut self, id: AgentId, variant: Arc<str>, next: Option<Arc<str>>) {
+        let Some(agent) = self.processes.get_mut(&id) else { return };
+        if next.is_some() {
+            let limit = &mut agent.start_limits.initializing;
+            let max = limits::VARIANT_START_MS_MAX;
+            *limit = Some(limit.map_or(max, |it| it.min(max)));
+        }
+        (agent.variant, agent.next_variant) = (Some(variant), next);
+    }
+
     pub(crate) fn next_agent_id(&mut self) -> AgentId {
         self.last_id += 1;
         AgentId(self.last_id)
@@ -246,6 +297,8 @@ impl Agents {
             early_updates: Vec::new(),
             kept: ByteOwner::default(),
             never_asks: false,
+            variant: None,
+            next_variant: None,
             next_id: 0,
         };
         if let Some(owner) = owner {

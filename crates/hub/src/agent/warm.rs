@@ -104,7 +104,7 @@ impl Agents {
     ) -> Option<AgentId> {
         let fits = |it: &&mut Agent| {
             it.is_warm()
-                && it.launch == *launch
+                && it.is_started_as(launch)
                 && it.initialize_params.as_deref() == initialize_params
         };
         let mut fitting = self.processes.iter_mut().map(|(id, it)| (*id, it));

@@ -40,7 +40,13 @@ impl Scene {
 
     fn with(limits: Limits, recovered: impl IntoIterator<Item = Recovered>) -> Scene {
         let (name, argv): (AgentName, _) = ("fake".into(), vec!["fake".into()]);
-        let launch = Launch { name: name.clone(), argv, cwd: PathBuf::new(), env: None };
+        let launch = Launch {
+            name: name.clone(),
+            argv,
+            cwd: PathBuf::new(),
+            env: None,
+            variant: crate::VariantChoice::Any,
+        };
         let agents = BTreeMap::from([(name.clone(), launch)]);
         let config = Config { agents, default_agent: Some(name), limits, ..Config::default() };
         let mut scene = Scene {

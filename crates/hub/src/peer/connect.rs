@@ -2,7 +2,8 @@
 
 use super::Clients;
 use crate::{
-    ConnId, Environment, Launch, ListenerChange, Output, config::StartLimits, context::HubContext,
+    ConnId, Environment, Launch, ListenerChange, Output, VariantChoice, config::StartLimits,
+    context::HubContext,
 };
 use jackfield_protocol::{Fault, Frame};
 use serde_json::Value;
@@ -82,13 +83,23 @@ impl Clients {
                 let (Some(name), Some(argv)) = (name, argv) else {
                     return Err(invalid("`agent` needs a `name` and a non-empty `argv`"));
                 };
-                Launch { name: name.into(), argv, cwd: PathBuf::new(), env: None }
+                let variant = VariantChoice::Any;
+                Launch { name: name.into(), argv, cwd: PathBuf::new(), env: None, variant }
             }
+        };
+        let variant = match params.get("variant").and_then(Value::as_str) {
+            Some(_) if !launch.argv.is_empty() => {
+                return Err(invalid(
+                    "`variant` names a launch variant of the catalog, but the agent is a command",
+                ));
+            }
+            Some(name) => VariantChoice::Only(name.into()),
+            None => launch.variant,
         };
         let cwd = params.get("cwd").and_then(Value::as_str).map(PathBuf::from);
         let Some(it) = self.connections.get_mut(&conn) else { return Ok(()) };
-        it.launch =
-            Some(Launch { cwd: cwd.unwrap_or(launch.cwd), env: env.or(launch.env), ..launch });
+        let (cwd, env) = (cwd.unwrap_or(launch.cwd), env.or(launch.env));
+        it.launch = Some(Launch { cwd, env, variant, ..launch });
         Ok(())
     }
 }

@@ -36,7 +36,13 @@ fn peer(pid: u32, place: PeerPlace) -> PeerProcess {
 impl Scene {
     fn new() -> Scene {
         let (name, argv): (AgentName, _) = ("echo".into(), vec!["echo".into()]);
-        let launch = Launch { name: name.clone(), argv, cwd: PathBuf::new(), env: None };
+        let launch = Launch {
+            name: name.clone(),
+            argv,
+            cwd: PathBuf::new(),
+            env: None,
+            variant: crate::VariantChoice::Any,
+        };
         let agents = BTreeMap::from([(name.clone(), launch)]);
         let config = Config { agents, default_agent: Some(name), ..Config::default() };
         let mut scene = Scene {

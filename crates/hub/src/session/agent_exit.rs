@@ -1,7 +1,10 @@
 //! The end of the agent process of a session: the log says what happened, and the turn gets its outcome.
 
 use super::{Session, SessionStage};
-use crate::{AgentId, Exit, message::HubMessage, parts::HubParts};
+use crate::{
+    AgentId, Exit, agent::NextVariant, fallback::with_earlier_failures, message::HubMessage,
+    parts::HubParts,
+};
 use jackfield_events::{AgentExited, EventBody, RawJson, TurnOutcome};
 use jackfield_protocol::Fault;
 
@@ -10,6 +13,8 @@ pub(crate) struct AgentEnd<'a> {
     pub(crate) exit: &'a Exit,
     pub(crate) fault: &'a Fault,
     pub(crate) cause: AgentEndCause,
+    /// The launch variant to try instead, if the process has not answered `initialize`.
+    pub(crate) next_variant: Option<&'a NextVariant>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +76,7 @@ impl Session {
         // Without processes, descriptors or memory another agent could not be started either.
         let may_try_another = never_started && !end.exit.shortage;
         if may_try_another && end.cause == AgentEndCause::Itself {
-            self.open_with_fallback(parts, end.fault);
+            self.open_with_fallback(parts, end.fault, end.next_variant);
         } else {
             self.fail_opening(parts, end.fault);
         }
@@ -90,17 +95,26 @@ impl Session {
         let exit = Exit::with_status(why);
         let agent_session_id = self.known_agent_session_id();
         self.leave_agent(parts, agent, &agent_session_id);
-        let end = AgentEnd { exit: &exit, fault: &fault, cause: AgentEndCause::Asked };
+        let cause = AgentEndCause::Asked;
+        let end = AgentEnd { exit: &exit, fault: &fault, cause, next_variant: None };
         self.on_agent_ended(parts, agent, &end);
     }
 
-    /// The agent of a session that is being opened cannot be started: its fallback is tried, or the client is answered.
-    pub(super) fn open_with_fallback(&mut self, parts: &mut HubParts, fault: &Fault) {
+    /// The agent of a session that is being opened cannot be started: its next launch variant or its fallback is tried, or
+    /// the client is answered.
+    pub(super) fn open_with_fallback(
+        &mut self,
+        parts: &mut HubParts,
+        fault: &Fault,
+        next_variant: Option<&NextVariant>,
+    ) {
         self.agent = None;
         let SessionStage::Opening(opening) = &mut self.stage else { return };
         let fallen = opening.fallen.clone();
-        let Some(fallback) = parts.cx.choose_fallback(&opening.launch, fallen, fault) else {
-            return self.fail_opening(parts, fault);
+        let failed = fallen.clone();
+        let fallback = parts.cx.choose_fallback(&opening.launch, fallen, fault, next_variant);
+        let Some(fallback) = fallback else {
+            return self.fail_opening(parts, &with_earlier_failures(fault, &failed));
         };
         (opening.launch, opening.fallen) = fallback;
         parts.cx.post(HubMessage::FindAgent(self.id.clone()));

@@ -131,7 +131,7 @@ impl Session {
     /// No process can be started for the session.
     pub(crate) fn on_agent_refused(&mut self, parts: &mut HubParts, fault: &Fault) {
         if matches!(self.stage, SessionStage::Opening(_)) {
-            self.open_with_fallback(parts, fault);
+            self.open_with_fallback(parts, fault, None);
         } else {
             self.refuse_waiting(parts, fault);
         }
@@ -146,9 +146,8 @@ impl Session {
         name: Option<&str>,
     ) {
         let SessionStage::Opening(opening) = &self.stage else { return };
-        let Some(launch) = parts.agents.processes.get(&agent).map(|it| it.launch.clone()) else {
-            return;
-        };
+        let Some(process) = parts.agents.processes.get(&agent) else { return };
+        let (launch, variant) = (process.launch.clone(), process.variant.clone());
         let (Some(result), Some(name)) = (frame.result(), name) else {
             return self.on_opening_refused(parts, agent, frame);
         };
@@ -174,6 +173,7 @@ impl Session {
             params: RawJson::trusted(opening.params().to_owned()),
             agent_session: name.into(),
             setup: RawJson::trusted(without_session_id(result)),
+            variant,
             fallback: fallback::to_json(&opening.fallen),
         };
         self.append_event(&mut parts.cx, EventBody::Opened(opened));

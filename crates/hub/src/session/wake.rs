@@ -3,8 +3,8 @@
 
 use super::{Session, SessionStage};
 use crate::{
-    ConnId, Launch, SessionId, agent::Agents, limits, parts::HubParts, restart::RestartVerdict,
-    timer::HubTimer,
+    ConnId, Launch, SessionId, VariantChoice, agent::Agents, limits, parts::HubParts,
+    restart::RestartVerdict, timer::HubTimer,
 };
 use jackfield_protocol::Fault;
 use std::path::PathBuf;
@@ -102,6 +102,7 @@ impl Session {
             argv: argv.unwrap_or(&state.argv).clone(),
             cwd: PathBuf::from(&state.cwd),
             env: known.and_then(|it| it.env.clone()),
+            variant: state.variant.clone().map_or(VariantChoice::Any, VariantChoice::Preferred),
         }
     }
 }

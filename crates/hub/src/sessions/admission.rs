@@ -213,6 +213,7 @@ fn take_spare_agent(
     let agent = parts.agents.processes.get(&spare)?;
     let is_same = agent.launch.name == launch.name
         && agent.launch.argv == launch.argv
+        && agent.has_variant_of(launch)
         && parts.clients.tenant_of_agent(agent) == tenant_of(session);
     if agent.stopping || !is_same {
         return None;

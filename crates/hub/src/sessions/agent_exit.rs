@@ -14,7 +14,7 @@ impl Sessions {
     pub(crate) fn on_agent_gone(&mut self, parts: &mut HubParts, id: AgentId, exit: &Exit) {
         let Some(agent) = parts.agents.processes.remove(&id) else { return };
         parts.cx.note(Note::AgentEnded { agent: id, status: exit.status.clone() });
-        let fault = agent.exit_fault(exit);
+        let (fault, next_variant) = (agent.exit_fault(exit), agent.next_variant());
         if self.counts_as_failure(parts, &agent, exit) {
             parts.agents.count_failure(parts.cx.now, &agent.launch.name, exit);
         }
@@ -30,7 +30,7 @@ impl Sessions {
             if agent.stopping || exit.shortage {
                 parts.clients.answer_request(&mut parts.cx, *conn, request, Err(&fault));
             } else {
-                self.start_client_fallback(parts, *conn, request, &fault);
+                self.start_client_fallback(parts, *conn, request, &fault, next_variant.as_ref());
             }
         }
         if agent.slots.is_empty() {
@@ -39,7 +39,7 @@ impl Sessions {
         let cause = if agent.stopping { AgentEndCause::Asked } else { AgentEndCause::Itself };
         let count = if is_planted("end-one-session-of-dead-agent") { 1 } else { usize::MAX };
         for session in agent.slots.sessions.iter().take(count) {
-            let end = AgentEnd { exit, fault: &fault, cause };
+            let end = AgentEnd { exit, fault: &fault, cause, next_variant: next_variant.as_ref() };
             self.with(session, |it| it.on_agent_ended(parts, id, &end));
         }
         if !is_planted("forget-requests-to-dead-agent") {
@@ -80,21 +80,23 @@ impl Sessions {
         let exit = Exit::with_status(why);
         let Some(killed) = parts.agents.processes.get(&agent) else { return };
         let fault = killed.exit_fault(&exit);
-        let end = AgentEnd { exit: &exit, fault: &fault, cause: AgentEndCause::OtherSession };
+        let cause = AgentEndCause::OtherSession;
+        let end = AgentEnd { exit: &exit, fault: &fault, cause, next_variant: None };
         for session in self.served_by(parts, agent) {
             self.with(&session, |it| it.on_agent_ended(parts, agent, &end));
         }
     }
 
     /// Whether a process failed that was not asked to end. It does not count if it had completed a turn, if all its sessions
-    /// had failed in another process before (then the sessions may be the cause), or if it could not be started because the
-    /// system has no file descriptors, processes or memory left.
+    /// had failed in another process before (then the sessions may be the cause), if another launch variant is tried, or if
+    /// it could not be started because the system has no file descriptors, processes or memory left.
     fn counts_as_failure(&self, parts: &HubParts, dead: &Agent, exit: &Exit) -> bool {
         let now = parts.cx.now;
         let has_failed =
             |it: &SessionId| self.by_id.get(it).is_some_and(|it| it.restarts.has_any(now));
         let sessions = &dead.slots.sessions;
         let are_cause = !sessions.is_empty() && sessions.iter().all(has_failed);
-        !(exit.shortage || dead.stopping || dead.has_completed_turn || are_cause)
+        let has_next = dead.next_variant().is_some();
+        !(exit.shortage || dead.stopping || dead.has_completed_turn || are_cause || has_next)
     }
 }

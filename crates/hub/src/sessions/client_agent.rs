@@ -3,7 +3,8 @@
 use super::Sessions;
 use crate::{
     ConnId,
-    agent::{AgentStart, SlotOwner},
+    agent::{AgentStart, NextVariant, SlotOwner},
+    fallback,
     parts::HubParts,
 };
 use jackfield_protocol::{Fault, Frame};
@@ -44,7 +45,7 @@ impl Sessions {
         if found.is_none()
             && let Err(fault) = parts.agents.check_breaker(&parts.cx, &launch.name)
         {
-            return self.start_client_fallback(parts, conn, request, &fault);
+            return self.start_client_fallback(parts, conn, request, &fault, None);
         }
         let agent = match found {
             Some(agent) => agent,
@@ -67,19 +68,24 @@ impl Sessions {
         }
     }
 
-    /// The agent of a client that waits for `initialize` cannot be started. The fallback also serves its sessions.
+    /// The agent of a client that waits for `initialize` cannot be started. The next launch variant or the fallback
+    /// also serves its sessions.
     pub(super) fn start_client_fallback(
         &mut self,
         parts: &mut HubParts,
         conn: ConnId,
         request: &str,
         fault: &Fault,
+        next_variant: Option<&NextVariant>,
     ) {
         let Some(it) = parts.clients.connections.get(&conn) else { return };
         let (launch, fallen) = (it.launch.clone(), it.fallen.clone());
-        let fallback = launch.and_then(|it| parts.cx.choose_fallback(&it, fallen, fault));
+        let failed = fallen.clone();
+        let fallback =
+            launch.and_then(|it| parts.cx.choose_fallback(&it, fallen, fault, next_variant));
         let Some((launch, fallen)) = fallback else {
-            return parts.clients.answer_request(&mut parts.cx, conn, request, Err(fault));
+            let fault = fallback::with_earlier_failures(fault, &failed);
+            return parts.clients.answer_request(&mut parts.cx, conn, request, Err(&fault));
         };
         if let Some(it) = parts.clients.connections.get_mut(&conn) {
             (it.launch, it.fallen) = (Some(launch), fallen);

@@ -48,7 +48,7 @@ impl Sessions {
                 && 0 < taken
                 && taken < slots + usize::from(is_planted("one-session-too-many-per-agent"));
             let is_alike =
-                it.launch == *launch && it.initialize_params.as_deref() == initialize_params;
+                it.is_started_as(launch) && it.initialize_params.as_deref() == initialize_params;
             // A process could leak what one tenant says to another.
             has_room
                 && is_alike
@@ -126,6 +126,9 @@ impl Sessions {
             Some(session) => {
                 let session = session.clone();
                 self.with(&session, |it| it.on_agent_unresponsive(parts, id, why));
+            }
+            None if agent.next_variant().is_some() && !agent.stopping => {
+                self.refuse_agent(parts, id, &why);
             }
             None => parts.agents.stop_overdue_agent(&mut parts.cx, id, why),
         }

@@ -14,7 +14,9 @@ use serde_json::{Map, Value};
 fn allowed_members(method: Method) -> &'static [&'static str] {
     match method {
         // `unenforced` has no effect for tenants, see `on_connect`.
-        Method::ControlConnect => &["_meta", "agent", "cwd", "env", "startTimeoutMs", "unenforced"],
+        Method::ControlConnect => {
+            &["_meta", "agent", "cwd", "env", "startTimeoutMs", "unenforced", "variant"]
+        }
         Method::SessionNew => &["_meta", "additionalDirectories", "cwd", "mcpServers"],
         _ => &["_meta", "additionalDirectories", "cwd", "mcpServers", "sessionId"],
     }

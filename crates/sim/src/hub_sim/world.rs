@@ -17,6 +17,7 @@ use super::{
 use jackfield_events::{AgentName, AgentSessionId};
 use jackfield_hub::{
     AgentId, ByteLimits, Config, ConnId, Hub, Input, Launch, Limits, Recovered, SessionId, Time,
+    VariantChoice,
 };
 use jackfield_test_support::rng::Rng;
 use std::{
@@ -293,6 +294,7 @@ fn config(seed: u64, life: u64) -> Config {
             argv: vec![name.to_string()],
             cwd: PathBuf::from("/x"),
             env: None,
+            variant: VariantChoice::Any,
         };
         (name, launch)
     };

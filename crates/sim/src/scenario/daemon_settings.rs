@@ -55,7 +55,16 @@ pub(super) fn base_config(hub_number: u64) -> Config {
     let launch = |name: &str| {
         let name = AgentName::from(name);
         let argv = vec![name.to_string()];
-        (name.clone(), Launch { name, argv, cwd: PathBuf::new(), env: None })
+        (
+            name.clone(),
+            Launch {
+                name,
+                argv,
+                cwd: PathBuf::new(),
+                env: None,
+                variant: jackfield_hub::VariantChoice::Any,
+            },
+        )
     };
     Config {
         agents: AGENTS.map(launch).into(),

@@ -40,6 +40,7 @@ impl ReplayWorld {
             params: RawJson::trusted(params.to_owned()),
             agent_session: agent_session.into(),
             setup: RawJson::null(),
+            variant: None,
             fallback: None,
         });
         let opened = SessionEvent { seq: jackfield_hub::Seq(1), at: START_TIME, body };
@@ -48,7 +49,13 @@ impl ReplayWorld {
 
     fn on(journal: BTreeMap<SessionId, Vec<SessionEvent>>) -> ReplayWorld {
         let argv = vec![AGENT.to_owned()];
-        let launch = Launch { name: AGENT.into(), argv, cwd: PathBuf::new(), env: None };
+        let launch = Launch {
+            name: AGENT.into(),
+            argv,
+            cwd: PathBuf::new(),
+            env: None,
+            variant: jackfield_hub::VariantChoice::Any,
+        };
         let config = Config {
             agents: BTreeMap::from([(AGENT.into(), launch)]),
             default_agent: Some(AGENT.into()),

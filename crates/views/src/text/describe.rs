@@ -2,6 +2,7 @@
 //! title of a tool call, and the option that an answer chose.
 
 use super::TextPiece;
+use crate::fallback::describe_fallback;
 use jackfield_events::{
     EventBody, MessageDropped, RestoreStep, ServedOutcome, SessionMoved, TurnEnded, TurnOutcome,
     UserAnswered, UserAsked,
@@ -39,7 +40,11 @@ pub(crate) fn describe_failed_turn(
 /// Describes an event in a sentence; `None` for events that are rendered differently or not at all.
 pub(crate) fn describe_event(body: &EventBody<Value>) -> Option<String> {
     let description = match body {
-        EventBody::Opened(it) => format!("session opened: {} in {}", it.agent, it.cwd),
+        EventBody::Opened(it) => {
+            let failed = it.fallback.as_ref().map(describe_fallback).unwrap_or_default();
+            let opened = format!("session opened: {} in {}", it.agent, it.cwd);
+            [vec![opened], failed].concat().join("; ")
+        }
         EventBody::Forked(it) => {
             format!("session forked from {} after event {}", it.from, it.seq_there.0)
         }

@@ -150,9 +150,10 @@ fn print_starts(
             None => "native ACP".to_owned(),
             Some(dialect) => format!("adapter, dialect {dialect}"),
         };
+        let name = &variant.name;
         context
             .output
-            .print_line(&format!("  {} ({protocol}; {usage})", paint(BRIGHT, &command)))?;
+            .print_line(&format!("  {name}: {} ({protocol}; {usage})", paint(BRIGHT, &command)))?;
         if !variant.modes.is_empty() {
             context.output.print_line(&format!("    modes: {}", format_modes(variant)))?;
         }
@@ -213,7 +214,7 @@ fn to_json(spec: &AgentSpec, status: &AgentStatus) -> Value {
                 .map(|it| json!({ "id": it.id, "name": it.name, "asks": it.asks }))
                 .collect();
             json!({
-                "bins": variant.bins, "args": variant.args, "dialect": variant.dialect,
+                "name": variant.name, "bins": variant.bins, "args": variant.args, "dialect": variant.dialect,
                 "program": path_json(found.as_ref().ok()), "modes": modes,
                 "canAsk": variant.can_ask(), "askEnv": variant.ask_env,
                 "used": status.chosen == Some(index),

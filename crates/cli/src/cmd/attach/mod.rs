@@ -148,7 +148,7 @@ impl AttachCommand {
             AgentChoice::Command { .. } => {
                 choice.send_to_hub(&mut conn, row.cwd.as_ref())?;
             }
-            AgentChoice::Named(_) | AgentChoice::Configured => {
+            AgentChoice::Named { .. } | AgentChoice::Configured => {
                 prepare_agent_restart(&mut conn, &row)?;
             }
         }

@@ -14,6 +14,7 @@ use crate::{
 use clap::Args;
 use jackfield_hub_client::ClientProtocol;
 use jackfield_protocol::{acp::Method, mcp_servers::McpServers};
+use jackfield_views::fallback::describe_fallback;
 use serde_json::{Value, json};
 use std::{ffi::OsString, path::PathBuf};
 
@@ -25,6 +26,10 @@ pub(in crate::cmd) struct AgentLaunchArgs {
     /// The name of an agent; `jackfield agents` lists them
     #[arg(short, long, env = env::AGENT, hide_env_values = true, add = complete::agents())]
     agent: Option<String>,
+
+    /// Start the agent with this launch variant and no other; `jackfield agents show` lists them
+    #[arg(long, env = env::VARIANT, hide_env_values = true, value_name = "NAME")]
+    variant: Option<String>,
 
     /// The working directory of the agent [default: the current one]
     #[arg(long, env = env::CWD, hide_env_values = true, value_name = "DIR")]
@@ -86,6 +91,7 @@ impl AgentLaunchArgs {
         context: &CommandContext,
     ) -> Result<AgentChoice, CommandError> {
         let choice = AgentChoice::new(self.agent.clone(), &self.command)?;
+        let choice = choice.with_variant(self.variant.clone())?;
         if !matches!(context.daemon.address(), EndpointAddress::Tcp(_)) {
             choice.check_program()?;
         }
@@ -178,6 +184,9 @@ impl AgentLaunch {
         if let Some(why) = opened["_meta"]["jackfield"]["unheard"].as_str() {
             let consequence = "`--approve`, `--on-ask` and policy rules have no effect";
             conn.print_warning(&format!("{why}; {consequence}"));
+        }
+        for failed in describe_fallback(&opened["_meta"]["jackfield"]["fallback"]) {
+            conn.print_warning(&failed);
         }
         Ok(opened)
     }

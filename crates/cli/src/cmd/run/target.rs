@@ -145,7 +145,7 @@ pub(in crate::cmd) fn prepare_agent_restart(
         return Ok(());
     }
     let cwd = Path::new(&row.cwd);
-    let configured = match AgentChoice::Named(row.agent.clone()).send_to_hub(conn, cwd) {
+    let configured = match AgentChoice::by_name(row.agent.clone()).send_to_hub(conn, cwd) {
         Err(CommandError::Response(response)) if response.error_name() == "no_agent" => false,
         sent => sent?,
     };

@@ -54,6 +54,7 @@ impl Scene {
             argv: vec!["echo".into()],
             cwd: PathBuf::new(),
             env: None,
+            variant: crate::VariantChoice::Any,
         };
         let config = Config {
             agents: BTreeMap::from([("echo".into(), launch)]),

@@ -51,6 +51,8 @@ pub(crate) struct RunBody {
     /// server, or an object with a member per server as in `.mcp.json`.
     #[schema(value_type = Option<Object>)]
     pub(crate) mcp_servers: Option<Value>,
+    /// Start the agent with this launch variant, without trying others.
+    pub(crate) variant: Option<String>,
     /// Open the session even if its agent never requests permission and the policy has deny rules.
     pub(crate) unenforced: Option<bool>,
     /// `/api/chat` only: cancel the run when the client disconnects. Otherwise the run continues.

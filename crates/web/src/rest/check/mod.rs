@@ -71,8 +71,9 @@ async fn plan_new_session(state: &Arc<RestState>, mut body: RunBody) -> Result<R
     let unenforced = body.unenforced.unwrap_or(false);
     let mcp = parse_mcp_servers(body.mcp_servers.as_ref().unwrap_or(&Value::Null));
     let mcp = mcp.map_err(ApiError::invalid)?;
-    let (agent, cwd_of_target) = (agent.agent.id.clone(), cwd.clone());
-    let target = RunTarget::NewSession { agent, cwd: cwd_of_target, more_dirs, unenforced, mcp };
+    let (agent, variant) = (agent.agent.id.clone(), body.variant.clone());
+    let target =
+        RunTarget::NewSession { agent, cwd: cwd.clone(), more_dirs, variant, unenforced, mcp };
     finish_plan(state, target, cwd, choices, settings, body).await
 }
 

@@ -36,6 +36,8 @@ pub(crate) enum RunTarget {
         cwd: PathBuf,
         /// Further directories that the agent may use.
         more_dirs: Vec<PathBuf>,
+        /// The launch variant that must be used.
+        variant: Option<String>,
         /// Open the session even if deny rules cannot be enforced in it.
         unenforced: bool,
         mcp: McpServers,

@@ -62,8 +62,11 @@ pub(super) async fn prepare_session(
     let session = run.id.session();
     let mut connection = state.hub.dial().await?;
     let (setup, accepts_images, mut opened) = match target {
-        RunTarget::NewSession { agent, cwd, more_dirs, unenforced, mcp } => {
-            let launch = json!({ "agent": agent, "cwd": cwd, "unenforced": unenforced });
+        RunTarget::NewSession { agent, cwd, more_dirs, variant, unenforced, mcp } => {
+            let mut launch = json!({ "agent": agent, "cwd": cwd, "unenforced": unenforced });
+            if let Some(variant) = variant {
+                launch["variant"] = json!(variant);
+            }
             connection.call_method(Method::ControlConnect, &launch).await?;
             let initialized = initialize(&mut connection).await?;
             let mut learned = LearnedAbilities::from_initialize(&initialized);
