@@ -1,6 +1,9 @@
 //! Queries an agent's models over ACP: opens a session, reads the models and deletes the session.
 
-use super::command::{ProbeCommand, ProcessGroup};
+use super::{
+    command::{ProbeCommand, ProcessGroup, read_bounded},
+    text_lines::error_line,
+};
 use jackfield_catalog::ModelEntry;
 use jackfield_protocol::{LineSplitter, acp::Method};
 use serde_json::{Value, json};
@@ -30,31 +33,47 @@ pub(super) struct SessionModels {
 pub(super) enum QueryError {
     LoginFirst,
     Late(String),
+    /// `initialize` was not answered in time.
+    InitializeLate(String),
+    /// The program ended or refused `initialize`.
+    NotAcp(String),
     Other(String),
 }
 
-/// Starts the program, opens a session, and kills the program with its whole process group.
+/// Starts the program, initializes it, opens a session if its models are wanted, and kills the
+/// program with its whole process group.
 pub(super) async fn query_models(
     command: ProbeCommand<'_>,
     limit: Duration,
+    wants_models: bool,
 ) -> Result<SessionModels, QueryError> {
-    let failed = |why: String| QueryError::Other(why);
+    let failed = |why: String| QueryError::NotAcp(why);
     let mut group = ProcessGroup::start_with_stdin(command)
         .map_err(|error| failed(format!("`{}`: {error}", command.command_line())))?;
     let (Some(stdin), Some(stdout)) = (group.stdin(), group.stdout()) else {
         return Err(failed("its pipes cannot be opened".to_owned()));
     };
     let stderr = group.stderr();
-    // Read and discarded, because an agent that blocks on its log would never answer.
-    let draining = tokio::spawn(async move {
-        if let Some(mut stderr) = stderr {
-            let _end = tokio::io::copy(&mut stderr, &mut tokio::io::sink()).await;
+    // Read, because an agent that blocks on its log would never answer.
+    let mut errors = tokio::spawn(async move {
+        let mut text = Vec::new();
+        if let Some(stderr) = stderr {
+            read_bounded(stderr, &mut text).await;
         }
+        String::from_utf8_lossy(&text).into_owned()
     });
     let mut client = AcpClient::new(stdin, stdout);
-    let offer = timeout(limit, open_session(&mut client, command.cwd)).await.unwrap_or_else(|_| {
+    let answer = timeout(limit, open_session(&mut client, command.cwd, wants_models)).await;
+    let mut offer = answer.unwrap_or_else(|_| {
         let seconds = limit.as_secs_f32();
-        Err(QueryError::Late(format!("it opened no session within {seconds:.1} s")))
+        Err(if client.is_initialized {
+            QueryError::Late(format!("it opened no session within {seconds:.1} s"))
+        } else {
+            let method = Method::Initialize.name();
+            QueryError::InitializeLate(format!(
+                "it did not answer `{method}` within {seconds:.1} s"
+            ))
+        })
     });
     if let Some(session) = client.to_delete.take() {
         let params = json!({ "sessionId": session });
@@ -65,17 +84,35 @@ pub(super) async fn query_models(
     group.terminate();
     let _ended = timeout(TERM_GRACE, group.exited()).await;
     drop(group);
-    draining.abort();
+    if let Err(QueryError::NotAcp(why)) = &mut offer {
+        let printed = timeout(TERM_GRACE, &mut errors).await.ok().and_then(Result::ok);
+        if let Some(line) = printed.and_then(|it| error_line(&it)) {
+            *why = format!("`{}`: {why}: {line}", command.command_line());
+        }
+    }
+    errors.abort();
     offer
 }
 
-async fn open_session(client: &mut AcpClient, cwd: &Path) -> Result<SessionModels, QueryError> {
+async fn open_session(
+    client: &mut AcpClient,
+    cwd: &Path,
+    wants_models: bool,
+) -> Result<SessionModels, QueryError> {
     let initialize_params = json!({
         "protocolVersion": 1,
         "clientCapabilities": { "fs": { "readTextFile": false, "writeTextFile": false }, "terminal": false },
         "clientInfo": { "name": "jackfield-probe", "version": env!("CARGO_PKG_VERSION") },
     });
-    let initialized = client.request(Method::Initialize.name(), &initialize_params).await?;
+    let initialized = client.request(Method::Initialize.name(), &initialize_params).await;
+    let initialized = initialized.map_err(|it| match it {
+        QueryError::Other(why) => QueryError::NotAcp(why),
+        it => it,
+    })?;
+    client.is_initialized = true;
+    if !wants_models {
+        return Ok(SessionModels::default());
+    }
     let opened =
         client.request(Method::SessionNew.name(), &json!({ "cwd": cwd, "mcpServers": [] })).await?;
     let delete = initialized.pointer("/agentCapabilities/sessionCapabilities/delete");
@@ -131,6 +168,7 @@ struct AcpClient {
     splitter: LineSplitter,
     received: Vec<Value>,
     next_id: u64,
+    is_initialized: bool,
     /// The session that the agent would keep unless it is deleted.
     to_delete: Option<String>,
 }
@@ -138,7 +176,15 @@ struct AcpClient {
 impl AcpClient {
     fn new(stdin: ChildStdin, stdout: ChildStdout) -> AcpClient {
         let splitter = LineSplitter::new(LINE_BYTES_MAX);
-        AcpClient { stdin, stdout, splitter, received: Vec::new(), next_id: 0, to_delete: None }
+        AcpClient {
+            stdin,
+            stdout,
+            splitter,
+            received: Vec::new(),
+            next_id: 0,
+            is_initialized: false,
+            to_delete: None,
+        }
     }
 
     async fn request(&mut self, method: &str, params: &Value) -> Result<Value, QueryError> {

@@ -1,8 +1,7 @@
 //! The queries to one agent.
 
 use super::{
-    AgentDiagnostic, LoginState, ModelList, ModelListSource, ProbeResult, acp,
-    acp::QueryError,
+    AgentDiagnostic, LoginState, ModelList, ModelListSource, ProbeResult,
     command::{CommandResult, ProbeCommand, run_command},
     diagnostic::{self, StartProblem},
     models,
@@ -12,14 +11,12 @@ use super::{
 use crate::find::{
     FoundProgram, ProgramLocations, ProgramOrigin, find_own_program, find_variant_program,
 };
-use jackfield_catalog::{AgentSpec, LaunchOptions, ModelSource};
+use jackfield_catalog::{AgentSpec, ModelSource};
 use std::{collections::BTreeMap, io::ErrorKind, path::Path, sync::Arc, time::Duration};
 use tokio::{sync::Semaphore, time::Instant};
 
 const HELP_MAX: Duration = Duration::from_secs(5);
 const LOGIN_MAX: Duration = Duration::from_secs(5);
-/// The time that agents need to open their first session.
-const ACP_MAX: Duration = Duration::from_secs(15);
 
 pub(super) struct AgentProbe {
     pub(super) spec: AgentSpec,
@@ -43,12 +40,14 @@ impl AgentProbe {
                 return result;
             }
         }
-        let (flags, login, models) = tokio::join!(
+        let (flags, login, models, (variant_failures, acp_models)) = tokio::join!(
             self.probe_flags(),
             self.probe_login(own.as_ref()),
-            self.probe_models(own.as_ref())
+            self.probe_models(own.as_ref()),
+            self.probe_variants()
         );
-        result.flags = flags;
+        (result.flags, result.variant_failures) = (flags, variant_failures);
+        let models = acp_models.unwrap_or(models);
         match login {
             Ok(login) => result.login = login,
             Err(diagnostic) => result.diagnostics.push(diagnostic),
@@ -181,8 +180,9 @@ impl AgentProbe {
     ) -> Result<ModelsResult, AgentDiagnostic> {
         let from = &self.spec.models;
         let source = match from.from {
-            None | Some(ModelSource::Settings) => return Ok(ModelsResult::Nothing),
-            Some(ModelSource::Acp) => return self.probe_models_over_acp().await,
+            None | Some(ModelSource::Settings | ModelSource::Acp) => {
+                return Ok(ModelsResult::Nothing);
+            }
             Some(ModelSource::Command) => ModelListSource::Command,
             Some(ModelSource::Help) => ModelListSource::Help,
         };
@@ -224,47 +224,8 @@ impl AgentProbe {
         }
     }
 
-    async fn probe_models_over_acp(&self) -> Result<ModelsResult, AgentDiagnostic> {
-        let failed = |why: &str| {
-            let fix = "run it in a terminal: it may want a login or settings first";
-            diagnostic::describe_fallback_models(&self.spec, why, fix)
-        };
-        let natives = self.spec.launch.iter().filter(|it| it.is_native_acp());
-        let mut found = natives.filter_map(|it| {
-            Some((it, find_variant_program(&self.spec, it, &self.locations).ok()?))
-        });
-        let Some((variant, found)) = found.next() else {
-            return Err(failed("none of its installed programs supports ACP"));
-        };
-        let cwd = self.scratch.path();
-        let choice = LaunchOptions { cwd: cwd.to_str().unwrap_or("/"), ..LaunchOptions::default() };
-        let args = variant.compose_argv(&choice).map_err(|it| failed(&it.to_string()))?;
-        let Some((_permit, limit)) = self.acquire_permit(ACP_MAX).await else {
-            let why = "no time was left to query it";
-            return Err(diagnostic::describe_fallback_models(
-                &self.spec,
-                why,
-                self.fix_for_timeout(),
-            ));
-        };
-        let env = self.env(&found);
-        let command = ProbeCommand { program: &found.path, args: &args, env: &env, cwd };
-        match acp::query_models(command, limit).await {
-            Ok(offer) => {
-                let list = models::reported_models(ModelListSource::Acp, offer.models);
-                let list = list.map(|it| ModelList { current: offer.current, ..it });
-                list.map(ModelsResult::Listed).ok_or_else(|| failed("a session of it lists none"))
-            }
-            Err(QueryError::LoginFirst) => Ok(ModelsResult::LoginFirst),
-            Err(QueryError::Late(why)) => {
-                Err(diagnostic::describe_fallback_models(&self.spec, &why, self.fix_for_timeout()))
-            }
-            Err(QueryError::Other(why)) => Err(failed(&why)),
-        }
-    }
-
     /// The fix for an agent that was too slow.
-    fn fix_for_timeout(&self) -> String {
+    pub(super) fn fix_for_timeout(&self) -> String {
         match self.deadline {
             Some(_) => format!("jackfield models {} --probe", self.spec.id),
             None => "run it in a terminal: it may wait for something".to_owned(),
@@ -280,7 +241,7 @@ impl AgentProbe {
     }
 
     /// Waits for a permit to run. Returns it with the time limit.
-    async fn acquire_permit(
+    pub(super) async fn acquire_permit(
         &self,
         limit: Duration,
     ) -> Option<(tokio::sync::OwnedSemaphorePermit, Duration)> {
@@ -294,7 +255,7 @@ impl AgentProbe {
         (!limit.is_zero()).then_some((permit, limit))
     }
 
-    fn env(&self, found: &FoundProgram) -> Vec<(String, String)> {
+    pub(super) fn env(&self, found: &FoundProgram) -> Vec<(String, String)> {
         agent_environment(&self.spec, found, &self.locations)
     }
 }
@@ -314,7 +275,7 @@ pub fn agent_environment(
 }
 
 /// The result of querying the models.
-enum ModelsResult {
+pub(super) enum ModelsResult {
     Listed(ModelList),
     /// The agent has no list to query.
     Nothing,

@@ -99,7 +99,7 @@ pub(super) async fn run_command(command: ProbeCommand<'_>, limit: Duration) -> C
 }
 
 /// Reads to the end. Bytes beyond the limit are discarded, so that the writer never blocks.
-async fn read_bounded(mut from: impl AsyncRead + Unpin, into: &mut Vec<u8>) {
+pub(super) async fn read_bounded(mut from: impl AsyncRead + Unpin, into: &mut Vec<u8>) {
     let mut chunk = vec![0; 1 << 14];
     while let Ok(count @ 1..) = from.read(&mut chunk).await {
         let room = OUTPUT_BYTES_MAX - into.len();

@@ -1,7 +1,7 @@
 //! Problems of an agent on this machine, with their causes and fixes.
 
 use crate::find::{MissingProgram, MissingReason};
-use jackfield_catalog::AgentSpec;
+use jackfield_catalog::{AgentSpec, LaunchVariant};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -28,6 +28,7 @@ pub enum DiagnosticReason {
     AuthMissing,
     AuthUnknown,
     ModelsFallback,
+    LaunchVariantFailed,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -123,6 +124,33 @@ pub(super) fn describe_start_problem(
         (DiagnosticReason::NotExecutable, message, format!("chmod +x {program}"))
     };
     AgentDiagnostic { reason, severity: DiagnosticSeverity::Error, message, fix }
+}
+
+/// Describes a launch variant that does not work. `instead` is the one that is used.
+pub(super) fn describe_failed_variant(
+    spec: &AgentSpec,
+    variant: &LaunchVariant,
+    why: &str,
+    instead: Option<&LaunchVariant>,
+) -> AgentDiagnostic {
+    let mode = if variant.is_native_acp() { "its ACP mode" } else { "it" };
+    let message =
+        format!("launch variant `{}` failed, so {mode} cannot be used: {why}", variant.name);
+    let update = match &spec.install {
+        Some(install) => format!("update it: {install}"),
+        None => "update it".to_owned(),
+    };
+    let (severity, fix) = match instead {
+        Some(instead) => (
+            DiagnosticSeverity::Warning,
+            format!("{update}; launch variant `{}` is used until then", instead.name),
+        ),
+        None => (
+            DiagnosticSeverity::Error,
+            format!("{update}, or run it in a terminal: it may want a login or settings first"),
+        ),
+    };
+    AgentDiagnostic { reason: DiagnosticReason::LaunchVariantFailed, severity, message, fix }
 }
 
 pub(super) fn describe_missing_version(command: &str, why: &str) -> AgentDiagnostic {

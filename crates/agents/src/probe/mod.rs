@@ -1,4 +1,5 @@
-//! Probes programs for their version, login, models, and flags that only some versions support.
+//! Probes programs for their version, login, models, flags that only some versions support, and
+//! whether their launch variants work.
 //!
 //! Each query runs the program briefly in an empty folder with a time limit, in the environment
 //! that the agent would have. [`AgentProber`] probes many agents concurrently, [`ProbeCache`]
@@ -18,6 +19,7 @@ mod start_check;
 mod status;
 mod survey;
 mod text_lines;
+mod variant_probe;
 
 pub use agent_probe::agent_environment;
 pub use cache::ProbeCache;
@@ -49,6 +51,9 @@ pub struct ProbeResult {
     pub models: Option<ModelList>,
     /// For each variant, which of its flags the program supports.
     pub flags: Vec<Vec<bool>>,
+    /// For each variant the reason why it cannot be used, if one is known.
+    #[serde(default)]
+    pub variant_failures: Vec<Option<String>>,
     pub diagnostics: Vec<AgentDiagnostic>,
 }
 

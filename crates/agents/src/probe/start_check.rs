@@ -3,7 +3,7 @@
 use super::{
     agent_environment,
     command::{CommandResult, ProbeCommand, run_command},
-    text_lines::first_line,
+    text_lines::error_line,
 };
 use crate::find::{FoundProgram, ProgramLocations};
 use jackfield_catalog::{AgentSpec, LaunchOptions, LaunchVariant};
@@ -27,7 +27,7 @@ pub async fn check_start(
     let shown = command.command_line();
     match run_command(command, limit).await {
         CommandResult::Ended { status, stdout, stderr } if !status.success() => {
-            let line = first_line(&stderr).or_else(|| first_line(&stdout)).unwrap_or_default();
+            let line = error_line(&stderr).or_else(|| error_line(&stdout)).unwrap_or_default();
             Err(format!("`{shown}` ended with {status}: {line}"))
         }
         CommandResult::NotStarted(error) => Err(format!("`{shown}` cannot be started: {error}")),

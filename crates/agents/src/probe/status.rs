@@ -28,6 +28,8 @@ pub struct AgentStatus {
     pub models: ModelList,
     /// For each variant, which of its flags the program supports; empty if it was not probed.
     pub flags: Vec<Vec<bool>>,
+    /// For each variant the reason why it cannot be used, if the last probe found one.
+    pub variant_failures: Vec<Option<String>>,
     pub diagnostics: Vec<AgentDiagnostic>,
 }
 
@@ -58,6 +60,7 @@ impl AgentStatus {
             login_variable: variable.cloned(),
             models: models::fallback_models(spec),
             flags: result.map(|it| it.flags.clone()).unwrap_or_default(),
+            variant_failures: result.map(|it| it.variant_failures.clone()).unwrap_or_default(),
             diagnostics: Vec::new(),
         };
         status.diagnose_program(spec, locations);
@@ -91,7 +94,23 @@ impl AgentStatus {
         }
     }
 
+    /// Uses the first variant that works, and reports those that do not.
+    fn add_variant_failures(&mut self, spec: &AgentSpec, failures: &[Option<String>]) {
+        let failure = |index: usize| failures.get(index).and_then(Option::as_ref);
+        let works = |index: &usize| self.variants[*index].is_ok() && failure(*index).is_none();
+        let working = (0..spec.launch.len()).find(works);
+        self.chosen = working.or(self.chosen);
+        let instead = working.map(|it| &spec.launch[it]);
+        for (index, variant) in spec.launch.iter().enumerate() {
+            if let Some(why) = failure(index).filter(|_| self.variants[index].is_ok()) {
+                let it = diagnostic::describe_failed_variant(spec, variant, why, instead);
+                self.diagnostics.push(it);
+            }
+        }
+    }
+
     fn add_result(&mut self, spec: &AgentSpec, result: &ProbeResult) {
+        self.add_variant_failures(spec, &result.variant_failures);
         if let Some(list) = &result.models {
             self.models = list.clone();
         }

@@ -262,6 +262,30 @@ fn agent_that_opens_no_session_gets_the_fallback_models() {
 }
 
 #[test]
+fn program_whose_acp_mode_fails_is_told_from_a_healthy_one() {
+    let machine = TestMachine::new();
+    machine.script(
+        "tool",
+        "case $1 in --version) echo 1;; new-acp) read -r line; \
+         echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"protocolVersion\":1}}'; cat > /dev/null;; \
+         *) echo \"error: unknown option $1\" >&2; exit 2;; esac",
+    );
+    let (_, healthy) = machine.probe(&spec("[[launch]]\nargs = [\"new-acp\"]\n"), None);
+    assert!(healthy.is_usable() && healthy.diagnostics.is_empty(), "{:?}", healthy.diagnostics);
+    let (_, broken) = machine.probe(&spec(ACP), None);
+    assert!(!broken.is_usable());
+    assert_eq!(reasons(&broken.diagnostics), [DiagnosticReason::LaunchVariantFailed]);
+    let message = &broken.diagnostics[0].message;
+    assert!(message.contains("ACP mode") && message.contains("unknown option acp"), "{message}");
+    let both =
+        spec("[[launch]]\nargs = [\"acp\"]\n[[launch]]\nname = \"new\"\nargs = [\"new-acp\"]\n");
+    let (_, status) = machine.probe(&both, None);
+    assert_eq!((status.is_usable(), status.chosen), (true, Some(1)));
+    assert_eq!(status.diagnostics[0].severity, DiagnosticSeverity::Warning);
+    assert!(status.diagnostics[0].fix.contains("`new`"), "{:?}", status.diagnostics);
+}
+
+#[test]
 fn settings_file_is_read_and_errors_in_it_are_reported() {
     let machine = TestMachine::new();
     machine.script("tool", "echo 1");

@@ -136,9 +136,11 @@ fn print_starts(
     for (index, variant) in spec.launch.iter().enumerate() {
         let is_used = status.chosen == Some(index);
         let is_installed = status.variants[index].is_ok();
+        let has_failed = status.variant_failures.get(index).is_some_and(Option::is_some);
         let usage = match (is_used, is_installed) {
+            (_, true) if has_failed => paint(ALERT, "failed"),
             (true, _) => paint(DONE, "used"),
-            (false, true) => "not used: an earlier one is installed".to_owned(),
+            (false, true) => "used if an earlier one fails".to_owned(),
             (false, false) => {
                 format!("not used: `{}` is not installed", variant.bins.join("` or `"))
             }
@@ -218,6 +220,7 @@ fn to_json(spec: &AgentSpec, status: &AgentStatus) -> Value {
                 "program": path_json(found.as_ref().ok()), "modes": modes,
                 "canAsk": variant.can_ask(), "askEnv": variant.ask_env,
                 "used": status.chosen == Some(index),
+                "failure": status.variant_failures.get(index).cloned().flatten(),
             })
         })
         .collect();

@@ -12,7 +12,10 @@ use crate::{
     report::CommandError,
 };
 use clap::Args;
-use jackfield_agents::find::{ProgramLocations, choose_variant, find_program};
+use jackfield_agents::{
+    find::{ProgramLocations, find_program},
+    probe::{AgentSurvey, DiagnosticReason, DiagnosticSeverity},
+};
 use jackfield_daemon::{Paths, Settings, environment};
 use jackfield_protocol::chain;
 use journal::{RunningDaemon, check_journal};
@@ -244,11 +247,34 @@ fn check_agents(paths: &Paths, settings: Option<&Settings>) -> DoctorCheck {
             return DoctorCheck::failed("agents", found, fix);
         }
     }
-    let found = catalog.iter().filter(|it| choose_variant(it, &locations).is_ok());
-    let found: Vec<&str> = found.map(|it| it.id.as_str()).collect();
+    describe_installed(&AgentSurvey::new(catalog, locations, &paths.probes()))
+}
+
+/// Lists the installed agents. Fails if the last probe of one found that it cannot be used.
+fn describe_installed(survey: &AgentSurvey) -> DoctorCheck {
+    let specs = survey.catalogue.iter().map(|it| (it, survey.status(it)));
+    let installed: Vec<_> = specs.filter(|(_, status)| status.chosen.is_some()).collect();
+    let found: Vec<&str> = installed.iter().map(|(spec, _)| spec.id.as_str()).collect();
     if found.is_empty() {
-        DoctorCheck::passed("agents", "no known agent is installed; pass any command after `--`")
-    } else {
-        DoctorCheck::passed("agents", format!("found: {}", found.join(", ")))
+        return DoctorCheck::passed(
+            "agents",
+            "no known agent is installed; pass any command after `--`",
+        );
+    }
+    let found = format!("found: {}", found.join(", "));
+    let problems = installed.iter().flat_map(|(spec, status)| {
+        status.diagnostics.iter().map(|problem| (spec.id.as_str(), problem))
+    });
+    let is_failure = |it: &DiagnosticReason| *it == DiagnosticReason::LaunchVariantFailed;
+    let failed: Vec<_> = problems.filter(|(_, it)| is_failure(&it.reason)).collect();
+    let error = failed.iter().find(|(_, it)| it.severity == DiagnosticSeverity::Error);
+    match (error, failed.first()) {
+        (Some((agent, problem)), _) => {
+            DoctorCheck::failed("agents", format!("{agent}: {}", problem.message), &problem.fix)
+        }
+        (None, Some((agent, problem))) => {
+            DoctorCheck::passed("agents", format!("{found}; {agent}: {}", problem.message))
+        }
+        (None, None) => DoctorCheck::passed("agents", found),
     }
 }
