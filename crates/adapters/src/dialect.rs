@@ -80,6 +80,15 @@ pub trait Dialect: Send {
         self.lifetime() == ProgramLifetime::PerSession
     }
 
+    /// Whether the program prints text for people, which is passed to [`Dialect::on_output`] as it
+    /// comes. Its stderr is shown as it comes, too.
+    fn prints_text(&self) -> bool {
+        false
+    }
+
+    /// Output of a program that prints text.
+    fn on_output(&mut self, _text: &str, _turn: &mut AdapterTurn) {}
+
     /// One line of stdout, without its newline.
     fn on_line(&mut self, line: &str, turn: &mut AdapterTurn);
 

@@ -13,7 +13,8 @@
 //! **Invariant:** a turn has one outcome, and every tool call that was created in it is closed.
 //!
 //! **Invariant:** no text is sent twice and none is lost. A valid line that a dialect cannot map is
-//! forwarded as `_meta`, never dropped silently.
+//! forwarded as `_meta`, and text between the lines of a JSON dialect as a notice; nothing is dropped
+//! silently.
 
 mod adapter;
 mod claude;
@@ -40,6 +41,7 @@ mod streamed_text;
 mod tool_calls;
 mod tool_update;
 mod turn;
+mod unparsed_lines;
 mod usage_total;
 
 pub use adapter::{

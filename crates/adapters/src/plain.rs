@@ -1,4 +1,4 @@
-//! Programs that print human-readable text: every line is sent as text of the agent.
+//! Programs that print human-readable text: it is sent as text of the agent, as it comes.
 
 use crate::{
     AdapterTurn, Dialect, FailureCause, ProgramLifetime, StartContext, StopReason, TurnFailure,
@@ -12,8 +12,13 @@ pub(crate) fn new() -> Box<dyn Dialect> {
 
 #[derive(Default)]
 struct PlainDialect {
-    /// Blank lines that are sent only if text follows them.
-    blank_lines: usize,
+    /// The beginning of an escape sequence.
+    escape: String,
+    /// The current line, and how many bytes of it were sent.
+    line: String,
+    sent: usize,
+    /// The program rendered its text for a terminal, so each line is checked before it is sent.
+    is_rendered: bool,
     /// The last lines, which may explain a failure.
     last_lines: Vec<String>,
     line_count: usize,
@@ -32,27 +37,32 @@ impl Dialect for PlainDialect {
         *self = PlainDialect::default();
     }
 
+    fn prints_text(&self) -> bool {
+        true
+    }
+
+    fn on_output(&mut self, text: &str, turn: &mut AdapterTurn) {
+        let text = self.strip_colors(text);
+        for piece in text.split_inclusive('\n') {
+            match piece.strip_suffix('\n') {
+                Some(rest) => {
+                    self.line.push_str(rest);
+                    self.end_line("\n", turn);
+                }
+                None => {
+                    self.line.push_str(piece);
+                    self.send_part(turn);
+                }
+            }
+        }
+    }
+
     fn on_line(&mut self, line: &str, turn: &mut AdapterTurn) {
-        let line = provider::strip_colors(line);
-        if line.trim().is_empty() {
-            self.blank_lines += 1;
-            return self.paragraphs.end_paragraph();
-        }
-        // A warning before the first text comes from the program and not from the model.
-        if !turn.has_output() && line.starts_with("  ⚠ ") {
-            return turn.send_notice(line.trim_start_matches([' ', '⚠']));
-        }
-        if self.paragraphs.is_repetition(&line) {
-            return;
-        }
-        self.remember_line(line.trim());
-        // A newline is sent before a line and not after it, because no other line may follow.
-        let newlines = if turn.has_output() { self.blank_lines + 1 } else { 0 };
-        self.blank_lines = 0;
-        turn.send_text("", &format!("{}{}", "\n".repeat(newlines), line.trim_end()));
+        self.on_output(&format!("{line}\n"), turn);
     }
 
     fn on_exit(&mut self, exit: &AgentExit, turn: &mut AdapterTurn) {
+        self.end_line("", turn);
         if exit.code == Some(0) && turn.has_output() {
             return match self.login_failure() {
                 Some(failure) => turn.fail(failure),
@@ -70,6 +80,53 @@ impl Dialect for PlainDialect {
 }
 
 impl PlainDialect {
+    /// Removes escape sequences. An incomplete one at the end waits for the next text.
+    fn strip_colors(&mut self, text: &str) -> String {
+        let mut text = std::mem::take(&mut self.escape) + text;
+        if let Some(at) = text.rfind('\u{1b}') {
+            let mut rest = text[at + 1..].chars();
+            let is_complete =
+                rest.next().is_some_and(|it| it != '[' || rest.any(|it| ('@'..='~').contains(&it)));
+            if !is_complete {
+                self.escape = text.split_off(at);
+            }
+        }
+        provider::strip_colors(&text)
+    }
+
+    /// Sends the new part of a line that has not ended, unless the whole line decides what it is.
+    fn send_part(&mut self, turn: &mut AdapterTurn) {
+        let may_be_warning = !turn.has_output() && self.line.starts_with([' ', '⚠']);
+        let is_blank = !turn.has_output() && self.line.trim().is_empty();
+        if !self.is_rendered && !may_be_warning && !is_blank {
+            turn.send_text("", &self.line[self.sent..]);
+            self.sent = self.line.len();
+        }
+    }
+
+    fn end_line(&mut self, newline: &str, turn: &mut AdapterTurn) {
+        let (line, sent) = (std::mem::take(&mut self.line), std::mem::take(&mut self.sent));
+        if line.trim().is_empty() {
+            self.paragraphs.end_paragraph();
+            if turn.has_output() {
+                turn.send_text("", &format!("{}{newline}", &line[sent..]));
+            }
+            return;
+        }
+        // A warning before the first text comes from the program and not from the model.
+        if !turn.has_output() && line.starts_with("  ⚠ ") {
+            return turn.send_notice(line.trim_start_matches([' ', '⚠']));
+        }
+        self.is_rendered |= is_padded(&line);
+        if self.paragraphs.is_repetition(&line) && sent == 0 {
+            return;
+        }
+        self.remember_line(line.trim());
+        // The padding of a rendered line is not part of the text.
+        let text = if is_padded(&line) { line.trim_end() } else { &line };
+        turn.send_text("", &format!("{}{newline}", text.get(sent..).unwrap_or_default()));
+    }
+
     fn remember_line(&mut self, line: &str) {
         if self.last_lines.len() == LOGIN_PROMPT_LINES_MAX {
             self.last_lines.remove(0);
@@ -174,10 +231,23 @@ mod tests {
     }
 
     #[test]
-    fn blank_lines_are_sent_only_between_lines() {
-        let turn = play_lines(&["", "\u{1b}[1ma\u{1b}[0m", "", "", "b", "b", ""], 0, "");
-        assert_eq!(text(&turn), "a\n\n\nb\nb");
+    fn white_space_after_the_first_text_is_kept() {
+        let turn = play_lines(&["", "\u{1b}[1ma\u{1b}[0m", "", "", "b ", "b", ""], 0, "");
+        assert_eq!(text(&turn), "a\n\n\nb \nb\n\n");
         assert_eq!(turn.outcome, Some(AdapterTurnOutcome::Completed(StopReason::EndTurn)));
+    }
+
+    #[test]
+    fn text_is_sent_as_it_comes_and_escapes_may_be_split() {
+        let (mut plain, mut turn) = (PlainDialect::default(), AdapterTurn::default());
+        turn.begin();
+        let mut chunks = Vec::new();
+        for chunk in ["\n", "Hel", "lo\u{1b}[3", "1m, ", "you\u{1b}", "[0m.\nB", "ye"] {
+            plain.on_output(chunk, &mut turn);
+            chunks.push(text(&turn));
+            turn.effects.clear();
+        }
+        assert_eq!(chunks, ["", "Hel", "lo", ", ", "you", ".\nB", "ye"]);
     }
 
     #[test]
@@ -210,6 +280,6 @@ mod tests {
             0,
             "",
         );
-        assert_eq!(text(&turn), "A long\nanswer.\n\nNext\n--");
+        assert_eq!(text(&turn), "A long\nanswer.\n\nNext\n--\n");
     }
 }

@@ -2,7 +2,9 @@
 //! program, and the outcome of the turn.
 
 use crate::outcome::AdapterTurnOutcome;
-use crate::{StopReason, ToolStatus, ToolUpdate, TurnFailure, TurnUsage};
+use crate::unparsed_lines::UnparsedLines;
+use crate::{FailureCause, StopReason, ToolStatus, ToolUpdate, TurnFailure, TurnUsage};
+use jackfield_agents::AgentExit;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -56,6 +58,7 @@ pub struct AdapterTurn {
     pub(crate) cost: Option<f64>,
     /// The last lines that the dialect could not parse, in case nothing else explains a failure.
     pub(crate) noise: Vec<String>,
+    unparsed: UnparsedLines,
     tools: BTreeMap<String, Option<ToolStatus>>,
     is_running: bool,
     is_cancelled: bool,
@@ -205,18 +208,47 @@ impl AdapterTurn {
         self.send_meta("notice", &json!(text));
     }
 
+    /// Sends lines that the program printed on stderr.
+    pub fn send_stderr(&mut self, text: &str) {
+        self.send_meta("stderr", &json!(text));
+    }
+
     /// Forwards a valid line that the dialect cannot map, for clients that understand it.
     pub fn report_unmapped(&mut self, line: &Value) {
         self.send_meta("unmapped", line);
     }
 
-    /// Parses a line as a JSON object. Anything else is recorded as noise.
+    /// Parses a line as a JSON object. Anything else is recorded as noise and shown as a notice, or
+    /// as the answer if the program prints nothing else.
     pub fn parse_object(&mut self, line: &str) -> Option<Value> {
         let object = serde_json::from_str::<Value>(line).ok().filter(Value::is_object);
-        if object.is_none() {
+        let notices = if object.is_some() {
+            self.unparsed.on_object()
+        } else {
             self.record_noise(line);
+            self.unparsed.on_other_line(line)
+        };
+        for notice in notices {
+            self.send_notice(&notice);
         }
         object
+    }
+
+    /// The program exited. If it printed text instead of JSON and succeeded, the text is its answer;
+    /// otherwise its last lines are notices.
+    pub(crate) fn end_unparsed_lines(&mut self, exit: &AgentExit) {
+        let lines = self.unparsed.take_held();
+        if lines.is_empty() {
+            return;
+        }
+        let failure = TurnFailure::from_exit(exit, &self.noise, self.has_output);
+        let is_answer = failure.cause == FailureCause::Empty && self.is_running();
+        if is_answer {
+            self.send_text("", &lines.join("\n"));
+            self.complete(StopReason::EndTurn);
+        } else {
+            lines.iter().for_each(|it| self.send_notice(it));
+        }
     }
 
     /// Records a line that the dialect cannot parse.
@@ -306,7 +338,6 @@ impl AdapterTurn {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::FailureCause;
 
     fn running_turn() -> AdapterTurn {
         let mut turn = AdapterTurn::default();

@@ -4,8 +4,8 @@ use bytes::Bytes;
 use jackfield_protocol::{Frame, LineTooLong};
 use std::fmt;
 
-/// The order of events: `Started`, then any of `Frames` or `Lines` or `Output`, `Noise` and
-/// `Wrote`, then `Gone`, then `Swept`. An agent that could not be started has only `Gone` and
+/// The order of events: `Started`, then any of `Frames` or `Lines` or `Output`, `Stderr`,
+/// `Noise` and `Wrote`, then `Gone`, then `Swept`. An agent that could not be started has only `Gone` and
 /// `Swept`.
 #[derive(Debug)]
 pub enum AgentProcessEvent {
@@ -17,9 +17,12 @@ pub enum AgentProcessEvent {
     Frames(Vec<Frame>),
     /// The same for a program with [`StdoutFormat::Lines`](crate::StdoutFormat::Lines).
     Lines(Vec<Bytes>),
-    /// The same for a program with [`StdoutFormat::Bytes`](crate::StdoutFormat::Bytes). May share
-    /// its memory, like a frame.
+    /// Output as it comes, of a program with [`StdoutFormat::Bytes`](crate::StdoutFormat::Bytes) or
+    /// [`StdoutFormat::Text`](crate::StdoutFormat::Text). May share its memory, like a frame.
     Output(Bytes),
+    /// Complete lines of stderr, redacted, of a program with
+    /// [`StdoutFormat::Text`](crate::StdoutFormat::Text).
+    Stderr(String),
     /// Stdout that is not ACP. It is counted and kept with the tail of stderr, never answered.
     Noise(StdoutNoise),
     /// A line was longer than a frame may be, and was dropped.

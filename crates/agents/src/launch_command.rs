@@ -24,8 +24,17 @@ pub enum StdoutFormat {
     Frames,
     /// Lines that an adapter interprets.
     Lines,
+    /// Text, as it comes; the lines of stderr are events of their own.
+    Text,
     /// Any bytes, from stdout and stderr together in the order printed.
     Bytes,
+}
+
+impl StdoutFormat {
+    /// Whether the output is delivered as it comes, and not line by line.
+    pub(crate) fn is_unsplit(self) -> bool {
+        matches!(self, StdoutFormat::Text | StdoutFormat::Bytes)
+    }
 }
 
 /// Values of environment variables are omitted, because they may be API keys.

@@ -39,6 +39,7 @@ mod pipe_reader;
 pub mod probe;
 mod shortage;
 mod spawn;
+mod stderr_reader;
 mod stdin_writer;
 mod stdout_reader;
 mod stop;

@@ -1,12 +1,9 @@
 //! The last lines that an agent printed outside of ACP: bounded and redacted, for users.
 
-use crate::pipe_reader;
 use crate::terminal_escapes::strip_escapes;
 use jackfield_protocol::redact::SecretRedactor;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
-use tokio::net::unix::pipe::Receiver;
-use tokio::sync::oneshot;
 
 /// A line of noise is cut to this size, because it may have megabytes.
 const NOISE_BYTES_MAX: usize = 400;
@@ -37,6 +34,11 @@ impl ProcessOutputTail {
 
     pub(crate) fn push(&self, bytes: &[u8]) {
         self.with_buffer(|buffer| buffer.push(bytes, self.limit * 2));
+    }
+
+    /// The text without escapes and secrets. It must not end within a word.
+    pub(crate) fn redact(&self, text: &str) -> String {
+        self.redactor.redact(&strip_escapes(text))
     }
 
     /// Adds a line of noise from stdout. Returns it redacted and shortened.
@@ -98,24 +100,6 @@ impl TailBuffer {
         }
         self.push(line.as_bytes(), limit);
         self.push(b"\n", limit);
-    }
-}
-
-/// Reads stderr to its end, or to the buffered output when the agent has exited.
-pub(crate) async fn read_stderr(
-    mut pipe: Receiver,
-    tail: ProcessOutputTail,
-    mut ended: oneshot::Receiver<()>,
-) {
-    loop {
-        tokio::select! {
-            biased;
-            _ = &mut ended => break pipe_reader::drain_pipe(&pipe, |bytes| tail.push(&bytes)),
-            chunk = pipe_reader::read_chunk(&mut pipe) => match chunk {
-                Ok(Some(bytes)) => tail.push(&bytes),
-                Ok(None) | Err(_) => break,
-            },
-        }
     }
 }
 

@@ -11,6 +11,7 @@ use crate::os::cgroup::ControlGroup;
 use crate::os::{MARK_VARIABLE, ProcessIdentity, fd_passing};
 use crate::output_tail::ProcessOutputTail;
 use crate::shortage::describe_shortage;
+use crate::stderr_reader::StderrReader;
 use crate::stdin_writer::StdinWriter;
 use crate::stdout_reader::StdoutReader;
 use crate::stop::GuardConnection;
@@ -125,13 +126,22 @@ pub fn spawn_agent_with_limits<K: Clone + Send + Sync + 'static>(
         key: key.clone(),
         pipe: daemon_pipes.stdout,
         splitter: match launch.stdout_format {
-            StdoutFormat::Frames | StdoutFormat::Bytes => LineSplitter::new(limits.frame_bytes_max),
+            StdoutFormat::Frames | StdoutFormat::Text | StdoutFormat::Bytes => {
+                LineSplitter::new(limits.frame_bytes_max)
+            }
             StdoutFormat::Lines => LineSplitter::new(limits.frame_bytes_max).with_blank_lines(),
         },
         stdout_format: launch.stdout_format,
         events: events.clone(),
         tail: tail.clone(),
         flow_control: Arc::clone(&flow_control),
+    };
+    let wants_lines = launch.stdout_format == StdoutFormat::Text;
+    let stderr_reader = StderrReader {
+        key: key.clone(),
+        pipe: daemon_pipes.stderr,
+        tail: tail.clone(),
+        events: wants_lines.then(|| events.clone()),
     };
     let supervisor = AgentSupervisor {
         key,
@@ -146,7 +156,7 @@ pub fn spawn_agent_with_limits<K: Clone + Send + Sync + 'static>(
         tail,
         needs_stdout: launch.stdout_format != StdoutFormat::Bytes,
     };
-    tokio::spawn(supervisor.run(stdout_reader, daemon_pipes.stderr));
+    tokio::spawn(supervisor.run(stdout_reader, stderr_reader));
     Ok(AgentHandle::new(stdin, flow_control, guard_connection))
 }
 
@@ -199,7 +209,7 @@ fn start_guard(
     let stderr = match launch.stdout_format {
         // One pipe for both preserves their order.
         StdoutFormat::Bytes => agent_pipes.stdout.try_clone()?,
-        StdoutFormat::Frames | StdoutFormat::Lines => agent_pipes.stderr,
+        StdoutFormat::Frames | StdoutFormat::Lines | StdoutFormat::Text => agent_pipes.stderr,
     };
     let mut command = Command::new(&guard.program);
     command.args(&guard.args);

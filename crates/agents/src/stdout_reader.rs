@@ -40,7 +40,7 @@ impl<K: Clone> StdoutReader<K> {
                 chunk = read_when_resumed(&flow_control, &mut pipe) => chunk,
             };
             let Ok(Some(chunk)) = chunk else { break };
-            if stdout_format == StdoutFormat::Bytes {
+            if stdout_format.is_unsplit() {
                 let _ = events.send((key.clone(), AgentProcessEvent::Output(chunk))).await;
                 continue;
             }
@@ -49,9 +49,12 @@ impl<K: Clone> StdoutReader<K> {
             batch.deliver(&key, &events).await;
         }
         let mut batch = StdoutBatch::new(stdout_format);
-        pipe_reader::drain_pipe(&pipe, |chunk| match stdout_format {
-            StdoutFormat::Bytes => batch.bytes.push(chunk),
-            _ => splitter.push(chunk, &mut |line| batch.add(line, &tail)),
+        pipe_reader::drain_pipe(&pipe, |chunk| {
+            if stdout_format.is_unsplit() {
+                batch.bytes.push(chunk);
+            } else {
+                splitter.push(chunk, &mut |line| batch.add(line, &tail));
+            }
         });
         splitter.finish(&mut |line| batch.add(line, &tail));
         batch.deliver(&key, &events).await;

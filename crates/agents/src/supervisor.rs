@@ -4,7 +4,8 @@ use crate::event::{AgentExit, AgentProcessEvent};
 use crate::guard::guard_report::GuardReport;
 use crate::ledger::LedgerEntry;
 use crate::os::ProcessIdentity;
-use crate::output_tail::{self, ProcessOutputTail};
+use crate::output_tail::ProcessOutputTail;
+use crate::stderr_reader::StderrReader;
 use crate::stdin_writer::StdinWriter;
 use crate::stdout_reader::StdoutReader;
 use crate::stop::{GuardConnection, GuardRequest, StopUrgency};
@@ -15,7 +16,6 @@ use std::collections::VecDeque;
 use std::process::Child;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::unix::pipe::Receiver;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -47,11 +47,15 @@ pub(crate) struct AgentSupervisor<K> {
 }
 
 impl<K: Clone + Send + Sync + 'static> AgentSupervisor<K> {
-    pub(crate) async fn run(mut self, stdout_reader: StdoutReader<K>, stderr: Receiver) {
+    pub(crate) async fn run(
+        mut self,
+        stdout_reader: StdoutReader<K>,
+        stderr_reader: StderrReader<K>,
+    ) {
         let mut reports = GuardReports::new(Arc::clone(&self.guard_connection));
         let started = self.receive_start(&mut reports).await;
         // Only now: a quick agent may already have written, but `Started` must be the first event.
-        let mut output = OutputTasks::start(stdout_reader, stderr, self.tail.clone());
+        let mut output = OutputTasks::start(stdout_reader, stderr_reader);
         tokio::spawn(self.stdin.clone().run(self.key.clone(), self.events.clone()));
         let agent = started.as_ref().ok().copied();
         let exit = match started {
@@ -173,15 +177,14 @@ struct OutputTasks {
 impl OutputTasks {
     fn start<K: Clone + Send + Sync + 'static>(
         stdout_reader: StdoutReader<K>,
-        stderr: Receiver,
-        tail: ProcessOutputTail,
+        stderr_reader: StderrReader<K>,
     ) -> OutputTasks {
         let (stdout_end, stdout_ended) = oneshot::channel();
         let (stderr_end, stderr_ended) = oneshot::channel();
         OutputTasks {
             stdout: tokio::spawn(stdout_reader.run(stdout_ended)),
             stdout_done: false,
-            stderr: tokio::spawn(output_tail::read_stderr(stderr, tail, stderr_ended)),
+            stderr: tokio::spawn(stderr_reader.run(stderr_ended)),
             ended: [stdout_end, stderr_end],
         }
     }

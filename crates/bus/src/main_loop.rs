@@ -228,6 +228,7 @@ impl BusLoop {
             AgentProcessEvent::Frames(_)
             | AgentProcessEvent::Lines(_)
             | AgentProcessEvent::Output(_)
+            | AgentProcessEvent::Stderr(_)
             // The noise event that comes with it ends the worker.
             | AgentProcessEvent::Oversized(_) => {}
             AgentProcessEvent::Gone(exit) => {

@@ -88,6 +88,9 @@ pub struct SessionRecord {
     pub reasoning: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub mode: Option<String>,
+    /// Directories beside `cwd` that the program may use.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub additional_directories: Vec<String>,
 }
 
 impl SessionRecord {
@@ -163,6 +166,21 @@ impl Adapter {
     /// One line of a program's stdout.
     pub fn on_line(&mut self, program: ProgramId, line: &str, store: &mut dyn SessionStore) {
         self.with_program(program, store, |session| session.on_line(line));
+    }
+
+    /// Output of a program that prints text, as it comes.
+    pub fn on_output(&mut self, program: ProgramId, text: &str, store: &mut dyn SessionStore) {
+        self.with_program(program, store, |session| session.on_output(text));
+    }
+
+    /// Lines of stderr of a program that prints text.
+    pub fn on_stderr(&mut self, program: ProgramId, text: &str, store: &mut dyn SessionStore) {
+        self.with_program(program, store, |session| session.turn.send_stderr(text));
+    }
+
+    /// Whether the programs print text, and not lines that a dialect parses.
+    pub fn prints_text(&self) -> bool {
+        (self.new_dialect)().prints_text()
     }
 
     /// A program exited; all its lines were delivered before.

@@ -66,7 +66,12 @@ impl AdapterSession {
         self.dialect.on_line(line, &mut self.turn);
     }
 
+    pub(super) fn on_output(&mut self, text: &str) {
+        self.dialect.on_output(text, &mut self.turn);
+    }
+
     pub(super) fn on_exit(&mut self, exit: &AgentExit) {
+        self.turn.end_unparsed_lines(exit);
         self.dialect.on_exit(exit, &mut self.turn);
         if self.turn.is_running() {
             let failure = TurnFailure::from_exit(exit, &self.turn.noise, self.turn.has_output());

@@ -4,6 +4,7 @@
 //! cancelled or the adapter is killed.
 
 mod session_files;
+mod utf8_chunks;
 
 use crate::{Adapter, AdapterOutput, AdapterSettings, DialectFactory, ProgramId};
 use bytes::Bytes;
@@ -18,6 +19,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
 use tokio::sync::mpsc;
+use utf8_chunks::Utf8Chunks;
 
 /// The capacity of each event queue. While a queue is full, its pipes are not read.
 const QUEUE_LEN: usize = 64;
@@ -91,6 +93,8 @@ struct RunningProgram {
     files: Vec<String>,
     /// When its last turn started.
     turn_started: Instant,
+    /// The output of a program that prints text.
+    output: Utf8Chunks,
 }
 
 impl AdapterHost {
@@ -127,6 +131,14 @@ impl AdapterHost {
                     self.adapter.on_line(program, &line, &mut self.session_files);
                 }
             }
+            AgentProcessEvent::Output(bytes) => {
+                let Some(running) = self.programs.get_mut(&program) else { return };
+                let text = running.output.push(&bytes);
+                self.adapter.on_output(program, &text, &mut self.session_files);
+            }
+            AgentProcessEvent::Stderr(text) => {
+                self.adapter.on_stderr(program, &text, &mut self.session_files);
+            }
             AgentProcessEvent::Gone(exit) => {
                 self.adapter.on_exit(program, &exit, &mut self.session_files);
             }
@@ -138,7 +150,6 @@ impl AdapterHost {
             }
             AgentProcessEvent::Started { .. }
             | AgentProcessEvent::Frames(_)
-            | AgentProcessEvent::Output(_)
             | AgentProcessEvent::Noise(_)
             | AgentProcessEvent::Oversized(_)
             | AgentProcessEvent::Wrote { .. } => {}
@@ -217,7 +228,11 @@ impl AdapterHost {
             argv: command,
             cwd: cwd.into(),
             env: self.env.clone(),
-            stdout_format: StdoutFormat::Lines,
+            stdout_format: if self.adapter.prints_text() {
+                StdoutFormat::Text
+            } else {
+                StdoutFormat::Lines
+            },
         };
         let mark = format!("adapt-{}-{program}", self.session_files.tag());
         let events = self.events.clone();
@@ -231,8 +246,8 @@ impl AdapterHost {
         )
         .map_err(|error| chain(&error))?;
         let files = files.into_iter().map(|(path, _)| path).collect();
-        self.programs
-            .insert(program, RunningProgram { handle, files, turn_started: Instant::now() });
+        let (turn_started, output) = (Instant::now(), Utf8Chunks::default());
+        self.programs.insert(program, RunningProgram { handle, files, turn_started, output });
         Ok(())
     }
 

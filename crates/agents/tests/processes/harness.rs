@@ -145,7 +145,8 @@ impl RunningAgent {
                 | AgentProcessEvent::Started { .. }
                 | AgentProcessEvent::Lines(_)
                 | AgentProcessEvent::Oversized(_)
-                | AgentProcessEvent::Output(_) => {}
+                | AgentProcessEvent::Output(_)
+                | AgentProcessEvent::Stderr(_) => {}
                 other @ AgentProcessEvent::Swept { .. } => panic!("expected Gone, heard {other:?}"),
             }
         }

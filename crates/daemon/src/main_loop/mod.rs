@@ -231,7 +231,8 @@ impl MainLoop {
             // Adapters use lines and terminals use bytes; agents send frames.
             AgentProcessEvent::Wrote { .. }
             | AgentProcessEvent::Lines(_)
-            | AgentProcessEvent::Output(_) => {}
+            | AgentProcessEvent::Output(_)
+            | AgentProcessEvent::Stderr(_) => {}
             AgentProcessEvent::Gone(exit) => {
                 self.effects.served.on_gone(agent);
                 self.feed(Input::AgentGone { agent, exit: to_exit(exit) });

@@ -267,6 +267,7 @@ impl TerminalTable {
             }
             AgentProcessEvent::Frames(_)
             | AgentProcessEvent::Lines(_)
+            | AgentProcessEvent::Stderr(_)
             | AgentProcessEvent::Noise(_)
             | AgentProcessEvent::Oversized(_)
             | AgentProcessEvent::Wrote { .. } => Vec::new(),

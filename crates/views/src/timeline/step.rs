@@ -125,15 +125,17 @@ impl TimelineStep {
     }
 }
 
-/// The steps of a `session_info_update`: a title, a notice of an adapter, or a line that an adapter could
+/// The steps of a `session_info_update`: a title, a notice of an adapter, lines of
+/// stderr, or a line that an adapter could
 /// not parse.
 pub(super) fn info_steps(update: &Value) -> impl Iterator<Item = TimelineStep> {
     let meta = &update["_meta"]["jackfield"];
     let title = update["title"].as_str();
     let title = title.map(|it| TimelineStep::note("session_info_update", Some(it), None));
     let notice = meta["notice"].as_str().map(|it| TimelineStep::note("notice", Some(it), None));
+    let stderr = meta["stderr"].as_str().map(|it| TimelineStep::note("stderr", Some(it), None));
     let unmapped = meta.get("unmapped").map(|it| TimelineStep::Unmapped(it.clone()));
-    [title, notice, unmapped].into_iter().flatten()
+    [title, notice, stderr, unmapped].into_iter().flatten()
 }
 
 /// The readable text of an update of an unknown kind, if it has one of the usual members.

@@ -194,6 +194,9 @@ fn to_run_event(event: AgentEvent, is_plain: bool) -> Option<RunEvent> {
         AgentEvent::TextDelta { delta } if is_plain => {
             Some(RunEvent::Stdout(OutputChunk { chunk: delta }))
         }
+        AgentEvent::Status(status) if is_plain && status.label == "stderr" => {
+            Some(RunEvent::Stderr(OutputChunk { chunk: status.detail.unwrap_or_default() }))
+        }
         other => Some(RunEvent::Agent(other)),
     }
 }
