@@ -193,3 +193,93 @@ fn mcp_server_keys_are_in_a_file_and_not_in_the_arguments() {
     assert!(files[0].1.contains("hunter2") && files[0].0.starts_with("/scratch/"), "{files:?}");
     assert!(argv.contains(&files[0].0) && !argv.iter().any(|it| it.contains("hunter2")));
 }
+
+#[test]
+fn extra_directories_become_arguments_or_are_refused() {
+    let dirs = json!(["/srv/a b", "/srv/c"]);
+    let params = json!({ "cwd": "/w", "mcpServers": [], "additionalDirectories": dirs });
+    let cases: [(&str, &str, &[&str]); 4] = [
+        ("claude", "claude", &["--add-dir", "/srv/a b", "--add-dir", "/srv/c"]),
+        (
+            "gemini",
+            "gemini",
+            &["--include-directories", "/srv/a b", "--include-directories", "/srv/c"],
+        ),
+        (
+            "codex",
+            "codex",
+            &["-c", r#"sandbox_workspace_write.writable_roots=["/srv/a b","/srv/c"]"#],
+        ),
+        (
+            "codex",
+            "codex-app-server",
+            &["-c", r#"sandbox_workspace_write.writable_roots=["/srv/a b","/srv/c"]"#],
+        ),
+    ];
+    for (agent, dialect, expected) in cases {
+        let adapter = new_adapter(agent, dialect);
+        let mut client = TestClient { adapter, store: MemoryStore::default() };
+        let initialized = client.request("initialize", &json!({ "protocolVersion": 1 }));
+        let offered = "/result/agentCapabilities/sessionCapabilities/additionalDirectories";
+        assert!(initialized.pointer(offered).is_some(), "{dialect}: {initialized}");
+        client.request("session/new", &params);
+        let (_, argv, _) = find_started(&client.prompt(1)).unwrap();
+        assert!(argv.windows(expected.len()).any(|it| it == expected), "{dialect}: {argv:?}");
+        assert_eq!(client.store.records["session-1"].additional_directories.len(), 2);
+    }
+    let mut client = TestClient::new("cursor", "cursor");
+    let refused = client.request("session/new", &params);
+    let message = refused["error"]["message"].as_str().unwrap();
+    assert!(message.contains("Cursor CLI has no option for extra directories"), "{message}");
+    let mut client = TestClient::new("gemini", "gemini");
+    let relative = json!({ "cwd": "/w", "additionalDirectories": ["x"] });
+    assert_eq!(client.request("session/new", &relative)["error"]["code"], -32602);
+}
+
+#[test]
+fn program_that_cannot_ask_approves_everything_itself_if_the_client_does() {
+    let approving = json!({ "cwd": "/w", "_meta": { "jackfield": { "approve": "all" } } });
+    let cases = [
+        ("gemini", "gemini", "--yolo"),
+        ("qwen", "qwen", "--yolo"),
+        ("opencode", "opencode", "--auto"),
+        ("cursor", "cursor", "--force"),
+        ("copilot", "copilot", "--allow-all-tools"),
+    ];
+    for (agent, dialect, flag) in cases {
+        let started = |params: &Value| {
+            let adapter = new_adapter(agent, dialect);
+            let mut client = TestClient { adapter, store: MemoryStore::default() };
+            client.request("session/new", params);
+            find_started(&client.prompt(1)).unwrap().1
+        };
+        let has_flag = |argv: Vec<String>| argv.iter().any(|it| it == flag);
+        assert!(has_flag(started(&approving)), "{agent}");
+        assert!(!has_flag(started(&json!({ "cwd": "/w" }))), "{agent}");
+    }
+}
+
+#[test]
+fn text_of_a_program_that_should_print_json_is_not_lost() {
+    let texts = |outputs: &[AdapterOutput], pointer: &str| -> Vec<String> {
+        let frames = outputs.iter().filter_map(|it| match it {
+            AdapterOutput::SendToClient(frame) => frame.pointer(pointer)?.as_str(),
+            _ => None,
+        });
+        frames.map(str::to_owned).collect()
+    };
+    let (text, notice) = ("/params/update/content/text", "/params/update/_meta/jackfield/notice");
+    let mut client = TestClient::new("gemini", "gemini");
+    let (program, _, _) = find_started(&client.prompt(1)).unwrap();
+    assert!(client.line(program, "Hello,").is_empty(), "held until it is clear what it is");
+    client.line(program, "you.");
+    let outputs = client.end(program);
+    assert_eq!(texts(&outputs, text), ["Hello,\nyou."]);
+    assert_eq!(responses(&outputs, 1)[0]["result"]["stopReason"], "end_turn");
+    let mut client = TestClient::new("codex", "codex");
+    let (program, _, _) = find_started(&client.prompt(1)).unwrap();
+    client.line(program, "Update available");
+    let outputs = client.line(program, r#"{"type":"turn.started"}"#);
+    assert_eq!(texts(&outputs, notice), ["Update available"]);
+    assert_eq!(texts(&client.line(program, "a warning"), notice), ["a warning"]);
+}

@@ -24,6 +24,8 @@ pub struct LaunchOptions<'a> {
     /// The file that holds the prompt, for programs that read it from a file.
     pub file: Option<&'a str>,
     pub cwd: &'a str,
+    /// Directories beside `cwd` that the program may use.
+    pub add_dirs: &'a [String],
     /// For each of the variant's optional flags: whether the program supports it.
     pub flags: &'a [bool],
 }
@@ -89,8 +91,29 @@ impl LaunchVariant {
             "cwd" => options.cwd,
             other => unreachable!("`check_args` refuses the placeholder `{{{other}}}`"),
         };
-        let all = before.iter().chain(added_args).chain(after);
-        Ok(all.map(|argument| placeholder::expand_argument(argument, value)).collect())
+        let expand = |argument: &String| placeholder::expand_argument(argument, value);
+        let added = before.iter().chain(added_args).map(expand);
+        let added = added.chain(self.directory_args(options.add_dirs));
+        Ok(added.chain(after.iter().map(expand)).collect())
+    }
+
+    /// The arguments for extra directories.
+    fn directory_args(&self, dirs: &[String]) -> Vec<String> {
+        let expand = |dir: &str, list: &str| {
+            let value = |name: &str| if name == "dirs" { list } else { dir };
+            self.add_dir
+                .iter()
+                .map(|it| placeholder::expand_argument(it, value))
+                .collect::<Vec<_>>()
+        };
+        if dirs.is_empty() {
+            return Vec::new();
+        }
+        let is_list = self.add_dir.iter().any(|it| it.contains("{dirs}"));
+        if is_list {
+            return expand("", &serde_json::json!(dirs).to_string());
+        }
+        dirs.iter().flat_map(|dir| expand(dir, "")).collect()
     }
 
     /// The arguments of a first or of a later turn. A native ACP program receives the session id in
@@ -147,6 +170,9 @@ impl LaunchVariant {
         }
         if options.cwd.contains('\0') {
             return Err(LaunchError::NulByte { subject: "the working directory" });
+        }
+        if options.add_dirs.iter().any(|it| it.contains('\0')) {
+            return Err(LaunchError::NulByte { subject: "an extra directory" });
         }
         match self.prompt {
             PromptDelivery::Stdin => Ok(()),

@@ -143,6 +143,7 @@ fn check_variant(path: &[PathStep], variant: &LaunchVariant) -> CheckResult {
     }
     check_args(&at("model"), &variant.model, &["model"])?;
     check_args(&at("reasoning"), &variant.reasoning, &["reasoning"])?;
+    check_args(&at("add_dir"), &variant.add_dir, &["dir", "dirs"])?;
     for (index, flag) in variant.flags.iter().enumerate() {
         check_args(
             &[&at("flags")[..], &[Item(index), Key("args")]].concat(),
@@ -164,6 +165,12 @@ fn check_modes(path: &[PathStep], variant: &LaunchVariant) -> CheckResult {
             return reject(&at("id"), format!("mode `{}` is defined twice", mode.id));
         }
         check_args(&at("args"), &mode.args, &["cwd"])?;
+    }
+    if let Some(id) = &variant.approve_all
+        && variant.modes.iter().all(|it| it.id != *id || it.asks)
+    {
+        let path = [&path[..path.len() - 1], &[Key("approve_all")]].concat();
+        return reject(&path, format!("`{id}` is not a mode that never asks"));
     }
     Ok(())
 }
@@ -200,6 +207,7 @@ fn placement_hint(name: &str) -> &'static str {
         "session" => ": it belongs in `resume`",
         "model" => ": it belongs in `model`",
         "reasoning" => ": it belongs in `reasoning`",
+        "dir" | "dirs" => ": it belongs in `add_dir`",
         "prompt" => ": it requires a `dialect` and `prompt = \"argv\"`",
         "file" => ": it requires a `dialect` and `prompt = \"file\"`",
         _ => "",

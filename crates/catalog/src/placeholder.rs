@@ -1,7 +1,8 @@
 //! Finds and expands placeholders such as `{model}` in arguments.
 
 /// The names of all placeholders.
-pub(crate) const NAMES: &[&str] = &["session", "model", "reasoning", "prompt", "file", "cwd"];
+pub(crate) const NAMES: &[&str] =
+    &["session", "model", "reasoning", "prompt", "file", "cwd", "dir", "dirs"];
 
 /// The placeholder names in an argument, known or not. Braces around anything but lowercase
 /// letters, for example JSON, are text.
@@ -13,13 +14,15 @@ pub(crate) fn placeholder_names(argument: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Replaces every placeholder once. Braces in a value are not expanded again.
-pub(crate) fn expand_argument<'a>(argument: &'a str, value: impl Fn(&'a str) -> &'a str) -> String {
-    split_argument(argument)
-        .map(|it| match it {
+pub(crate) fn expand_argument<'a>(argument: &str, value: impl Fn(&str) -> &'a str) -> String {
+    let mut expanded = String::new();
+    for part in split_argument(argument) {
+        expanded.push_str(match part {
             ArgumentPart::Text(text) => text,
             ArgumentPart::Name(name) => value(name),
-        })
-        .collect()
+        });
+    }
+    expanded
 }
 
 enum ArgumentPart<'a> {

@@ -26,6 +26,10 @@ pub struct LaunchVariant {
     /// Arguments that are added when a reasoning effort is chosen.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reasoning: Vec<String>,
+    /// Arguments that are added for extra directories: with `{dir}` for each of them, with `{dirs}`
+    /// once for a JSON list of all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub add_dir: Vec<String>,
     /// Inserts added arguments before the last argument instead of after it.
     #[serde(skip_serializing_if = "is_false")]
     pub before_session: bool,
@@ -44,6 +48,10 @@ pub struct LaunchVariant {
     /// The program never requests permission, in any mode.
     #[serde(skip_serializing_if = "is_false")]
     pub never_asks: bool,
+    /// The mode in which the program approves everything itself. It is used if the client approves
+    /// everything and the program cannot ask.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approve_all: Option<String>,
     /// Permission modes; the first is the default.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub modes: Vec<PermissionMode>,

@@ -191,6 +191,7 @@ proptest! {
             prompt: &prompt,
             file: Some("/tmp/p.md"),
             cwd: "/w",
+            add_dirs: &[],
             flags: &flags,
         };
         let Ok(argv) = variant.compose_argv(&options) else { return Ok(()) };

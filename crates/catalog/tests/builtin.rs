@@ -130,12 +130,14 @@ fn write_variant(report: &mut String, spec: &AgentSpec, variant: &LaunchVariant)
     let kind = variant.dialect.as_deref().unwrap_or("acp");
     writeln!(report, "  {} ({kind}, prompt by {:?})", variant.bins.join("|"), variant.prompt)
         .unwrap();
+    let add_dirs = ["/srv/a b", "/srv/c"].map(str::to_owned);
     let all_flags = vec![true; variant.flags.len()];
     let first = first_turn();
     let first_chosen = LaunchOptions {
         model: Some("some/model-1"),
         reasoning: Some("high"),
         flags: &all_flags,
+        add_dirs: &add_dirs,
         ..first
     };
     let session = Some("0199-session");

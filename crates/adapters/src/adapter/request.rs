@@ -43,6 +43,10 @@ impl Adapter {
 
     fn initialize_result(&self) -> Value {
         let capabilities = (self.new_dialect)().capabilities();
+        let mut session = json!({"resume": {}, "close": {}});
+        if !self.settings.variant.add_dir.is_empty() {
+            session["additionalDirectories"] = json!({});
+        }
         json!({
             "protocolVersion": 1,
             "agentInfo": {
@@ -54,7 +58,7 @@ impl Adapter {
                 "loadSession": false,
                 "promptCapabilities": {"image": capabilities.images, "audio": false, "embeddedContext": true},
                 "mcpCapabilities": {"http": capabilities.mcp, "sse": capabilities.mcp},
-                "sessionCapabilities": {"resume": {}, "close": {}},
+                "sessionCapabilities": session,
             },
             "authMethods": [],
         })
@@ -64,8 +68,14 @@ impl Adapter {
         let cwd = params["cwd"]
             .as_str()
             .ok_or_else(|| invalid_params("`cwd` must be an absolute path"))?;
-        let mode = self.settings.variant.modes.first().map(|mode| mode.id.clone());
-        let record = SessionRecord { cwd: cwd.to_owned(), mode, ..SessionRecord::default() };
+        let variant = &self.settings.variant;
+        let approves_all = params.pointer("/_meta/jackfield/approve") == Some(&json!("all"));
+        let approve_all = variant.approve_all.clone().filter(|_| approves_all);
+        let mode = approve_all.or_else(|| variant.modes.first().map(|mode| mode.id.clone()));
+        let additional_directories = self.read_directories(params)?.unwrap_or_default();
+        let cwd = cwd.to_owned();
+        let record =
+            SessionRecord { cwd, mode, additional_directories, ..SessionRecord::default() };
         let id = store.create_session_id();
         store.save_record(&id, &record);
         let mut result = self.session_state(&record);
@@ -86,9 +96,31 @@ impl Adapter {
         if let Some(cwd) = params["cwd"].as_str() {
             cwd.clone_into(&mut record.cwd);
         }
+        if let Some(dirs) = self.read_directories(params)? {
+            record.additional_directories = dirs;
+        }
         let result = self.session_state(&record);
         self.open_session(id.to_owned(), record, params)?;
         Ok(Some(result))
+    }
+
+    /// `additionalDirectories`, if the request has it.
+    fn read_directories(&self, params: &Value) -> Result<Option<Vec<String>>, Value> {
+        let Some(dirs) = params.get("additionalDirectories").filter(|it| !it.is_null()) else {
+            return Ok(None);
+        };
+        let dirs: Vec<String> = serde_json::from_value(dirs.clone())
+            .ok()
+            .filter(|it: &Vec<String>| it.iter().all(|dir| dir.starts_with('/')))
+            .ok_or_else(|| invalid_params("`additionalDirectories` must list absolute paths"))?;
+        if !dirs.is_empty() && self.settings.variant.add_dir.is_empty() {
+            let name = &self.settings.spec.name;
+            return Err(invalid_params(format!(
+                "{name} has no option for extra directories; leave out `additionalDirectories`, or \
+                 choose a `cwd` that contains them all"
+            )));
+        }
+        Ok(Some(dirs))
     }
 
     fn open_session(
@@ -249,6 +281,7 @@ impl Adapter {
             prompt: &text,
             file: file.as_deref(),
             cwd: start.cwd,
+            add_dirs: &session.record.additional_directories,
             flags: &self.settings.flags,
         };
         let mut argv =

@@ -13,6 +13,7 @@ use crate::{
     },
     out::ConversationFormat,
     report::CommandError,
+    requests::ApprovalLevel,
 };
 use clap::Args;
 use jackfield_events::EventKind;

@@ -10,6 +10,7 @@ use crate::{
         initialize, working_directory,
     },
     report::CommandError,
+    requests::ApprovalLevel,
 };
 use clap::Args;
 use jackfield_hub_client::ClientProtocol;
