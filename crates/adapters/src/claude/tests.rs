@@ -409,10 +409,10 @@ fn qwen_error_text_is_sent_only_if_the_turn_completes() {
 }
 
 #[test]
-fn non_objects_are_noise_and_unknown_lines_are_forwarded() {
+fn non_objects_are_notices_and_unknown_lines_are_forwarded() {
     let mut dialect = RunningDialect::new(new_qwen);
     dialect.inner.on_line("Loading…", &mut dialect.turn);
     dialect.receive(&[json!(42), json!({"type": "new_thing"}), json!({})]);
     assert_eq!(dialect.turn.noise, ["Loading…", "42"]);
-    assert_eq!(dialect.updates().len(), 2);
+    assert_eq!(dialect.updates().len(), 4);
 }

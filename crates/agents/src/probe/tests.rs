@@ -63,6 +63,7 @@ fn spec(more: &str) -> AgentSpec {
 }
 
 const ACP: &str = "[[launch]]\nargs = [\"acp\"]\n";
+const PLAIN: &str = "[[launch]]\ndialect = \"plain\"\n";
 
 fn reasons(diagnostics: &[AgentDiagnostic]) -> Vec<DiagnosticReason> {
     diagnostics.iter().map(|it| it.reason).collect()
@@ -96,7 +97,7 @@ fn missing_login_is_reported_and_a_key_counts_as_login() {
     let mut machine = TestMachine::new();
     machine.script("tool", "case $1 in login) echo 'Not logged in' >&2; exit 1;; *) echo 1;; esac");
     let spec = spec(&format!(
-        "[auth]\nargs = [\"login\"]\nenv = [\"TOOL_KEY\"]\nmissing = [\"not logged in\"]\n{ACP}"
+        "[auth]\nargs = [\"login\"]\nenv = [\"TOOL_KEY\"]\nmissing = [\"not logged in\"]\n{PLAIN}"
     ));
     let (_, status) = machine.probe(&spec, None);
     assert_eq!(status.login, LoginState::Missing);
@@ -142,7 +143,7 @@ fn file_that_is_not_executable_is_reported_without_a_start() {
 fn program_without_a_version_is_still_usable() {
     let machine = TestMachine::new();
     machine.script("tool", "echo 'unknown option' >&2; exit 2");
-    let (_, status) = machine.probe(&spec(ACP), None);
+    let (_, status) = machine.probe(&spec(PLAIN), None);
     assert!(status.is_usable());
     assert_eq!(reasons(&status.diagnostics), [DiagnosticReason::VersionProbeFailed]);
     assert!(status.diagnostics[0].message.contains("unknown option"));

@@ -162,7 +162,7 @@ fn list_contains_found_missing_broken_and_invalid_agents() {
     assert_eq!(agent(&list, "own")["starts"]["command"], serde_json::json!(["goose", "acp"]));
     assert_eq!(list["flaws"][0]["line"], 3);
     let quiet = home.run(&["agents", "--format", "quiet"]);
-    assert_eq!(quiet.stdout, "chat\nfull\ngoose\nown\n");
+    assert_eq!(quiet.stdout, "chat\nfull\nown\n", "the probe found that goose does not speak ACP");
 }
 
 #[test]

@@ -78,8 +78,7 @@ fn check_variant(
 ) -> Result<(), InvalidSetting> {
     let Some(variant) = &agent.variant else { return Ok(()) };
     let invalid = |reason| InvalidSetting::new(&["agents", name, "variant"], reason);
-    let spec = files.catalog().get(name).filter(|_| agent.command.is_none());
-    let Some(spec) = spec else {
+    let Some(spec) = files.catalog().get(name) else {
         let why = "is for agents of the catalog: remove it";
         return Err(invalid(format!("`variant` of [agents.{name}] {why}")));
     };

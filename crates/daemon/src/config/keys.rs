@@ -143,6 +143,8 @@ pub const CONFIG_KEYS: &[ConfigKey] = &[
         "The number of started and initialized processes that wait for the next session."),
     key("agents.NAME.sessions_per_process", Number, Unset("the catalog's number, else 1"), Now, "4",
         "The number of sessions that one process serves."),
+    key("agents.NAME.variant", Text, Unset("the first that can be started"), Now, "\"acp\"",
+        "The launch variant of the catalog to use, without trying others; `jackfield agents show NAME` lists them. A `command` replaces them all."),
     key("agents.NAME.fallback", Text, Unset("the session fails"), Now, "\"codex\"",
         "The agent that is used when this one cannot be started or keeps failing."),
     key("agents.NAME.mcp", TextList, Value("[]"), Now, "[\"github\"]",
