@@ -44,15 +44,12 @@ impl Dialect for PlainDialect {
     fn on_output(&mut self, text: &str, turn: &mut AdapterTurn) {
         let text = self.strip_colors(text);
         for piece in text.split_inclusive('\n') {
-            match piece.strip_suffix('\n') {
-                Some(rest) => {
-                    self.line.push_str(rest);
-                    self.end_line("\n", turn);
-                }
-                None => {
-                    self.line.push_str(piece);
-                    self.send_part(turn);
-                }
+            if let Some(rest) = piece.strip_suffix('\n') {
+                self.line.push_str(rest);
+                self.end_line("\n", turn);
+            } else {
+                self.line.push_str(piece);
+                self.send_part(turn);
             }
         }
     }

@@ -247,7 +247,9 @@ impl AdapterTurn {
             self.send_text("", &lines.join("\n"));
             self.complete(StopReason::EndTurn);
         } else {
-            lines.iter().for_each(|it| self.send_notice(it));
+            for line in &lines {
+                self.send_notice(line);
+            }
         }
     }
 

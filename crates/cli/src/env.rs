@@ -37,7 +37,6 @@ pub(crate) const CONFIG: &str = "JACKFIELD_CONFIG";
 pub(crate) const CONFIG_FD: &str = "JACKFIELD_CONFIG_FD";
 pub(crate) const CONTINUE_LATEST: &str = "JACKFIELD_CONTINUE_LATEST";
 pub(crate) const CWD: &str = "JACKFIELD_CWD";
-pub(crate) const DIALECT: &str = "JACKFIELD_DIALECT";
 pub(crate) const DRAIN_TIMEOUT: &str = "JACKFIELD_DRAIN_TIMEOUT";
 pub(crate) const DRY_RUN: &str = "JACKFIELD_DRY_RUN";
 pub(crate) const EVENTS: &str = "JACKFIELD_EVENTS";

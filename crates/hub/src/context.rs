@@ -2,7 +2,7 @@
 //! budgets.
 
 use crate::{
-    ByteLimits, Config, Note, Output, Time,
+    ByteLimits, Config, ConnId, Note, Output, SessionId, Time,
     budget::ByteBudget,
     id::SessionNames,
     key_index::KeyIndex,
@@ -38,6 +38,11 @@ pub(crate) struct HubContext {
 }
 
 impl HubContext {
+    /// Reads the events for a client again later, after a temporary error.
+    pub(crate) fn schedule_read_retry(&mut self, session: SessionId, conn: ConnId) {
+        self.timers.set(self.now.plus(limits::APPEND_RETRY_MS), HubTimer::ReadRetry(session, conn));
+    }
+
     pub(crate) fn new(config: Config, now: Time) -> HubContext {
         let limits = config.limits;
         let pending =

@@ -99,10 +99,7 @@ impl Hub {
             Input::ReadFailed { conn, session, after, why, damaged: true } => {
                 sessions.with(&session, |it| it.on_damaged_read(parts, conn, after, &why));
             }
-            Input::ReadFailed { conn, session, .. } => {
-                let at = parts.cx.now.plus(limits::APPEND_RETRY_MS);
-                parts.cx.timers.set(at, HubTimer::ReadRetry(session, conn));
-            }
+            Input::ReadFailed { conn, session, .. } => parts.cx.schedule_read_retry(session, conn),
             Input::Recalled { session, after, events } => {
                 sessions.with(&session, |it| it.on_recalled(parts, after, &events));
             }

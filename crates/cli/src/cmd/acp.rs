@@ -70,7 +70,8 @@ impl AcpCommand {
         let mut choice = AgentChoice::new(self.agent.clone(), &self.command)?;
         let is_default = choice == AgentChoice::Configured && !is_remote;
         if is_default {
-            choice = AgentChoice::Named(choose_default_agent(&context.daemon)?);
+            let name = choose_default_agent(&context.daemon)?;
+            choice = AgentChoice::Named { name, variant: None };
         }
         if !is_remote {
             choice.check_program()?;

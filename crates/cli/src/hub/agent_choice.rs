@@ -101,32 +101,8 @@ impl AgentChoice {
         conn: &mut CommandConnection,
         cwd: &Path,
     ) -> Result<bool, CommandError> {
-        let result = self.send_connect(conn, &self.connect_params(cwd))?;
+        let result = send_connect(conn, &self.connect_params(cwd))?;
         Ok(result["command"] != false)
-    }
-
-    pub(crate) fn send_connect(
-        &self,
-        conn: &mut CommandConnection,
-        params: &Value,
-    ) -> Result<Value, CommandError> {
-        let waited_for = "the daemon to look up the agent";
-        self.accept_refusal(conn.call_hub(Method::ControlConnect, params, waited_for))
-    }
-
-    /// A client below an agent may not send an environment. It can still use the default agent.
-    pub(crate) fn accept_refusal(
-        &self,
-        result: Result<Value, CommandError>,
-    ) -> Result<Value, CommandError> {
-        match result {
-            Err(CommandError::Response(response))
-                if *self == AgentChoice::Configured && response.error_name() == "not_allowed" =>
-            {
-                Ok(Value::Null)
-            }
-            result => result,
-        }
     }
 
     /// The parameters of `_jackfield/connect`. Without `agent` the hub chooses the agent.
@@ -148,6 +124,14 @@ impl AgentChoice {
         }
         params
     }
+}
+
+/// Sends the parameters of `_jackfield/connect`.
+pub(crate) fn send_connect(
+    conn: &mut CommandConnection,
+    params: &Value,
+) -> Result<Value, CommandError> {
+    conn.call_hub(Method::ControlConnect, params, "the daemon to look up the agent")
 }
 
 /// The caller's environment without the `JACKFIELD_` variables. Names and values that are not UTF-8 are left out,

@@ -17,7 +17,7 @@ mod single_request;
 mod start;
 mod storage;
 
-pub(crate) use agent_choice::{AgentChoice, resolve_directory, working_directory};
+pub(crate) use agent_choice::{AgentChoice, resolve_directory, send_connect, working_directory};
 pub(crate) use bridge::{BridgeEnd, BridgeHandle, RunningTurns};
 pub(crate) use bridge_link::{BridgeLink, DaemonLink, InProcessLink, LinkClient};
 pub(crate) use connection::{CommandConnection, ConnectionEvent};

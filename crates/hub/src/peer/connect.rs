@@ -69,7 +69,7 @@ impl Clients {
             it.start_timeout_ms = Some(limit);
         }
         // The environment of an agent decides what it runs.
-        let may_set = self.find_tenant(conn).is_none_or(|it| it.commands);
+        let may_set = self.is_operator(conn) && self.find_tenant(conn).is_none_or(|it| it.commands);
         let env = params.get("env").filter(|_| may_set).and_then(parse_environment);
         if let (Some(env), Some(it)) = (&env, self.connections.get_mut(&conn)) {
             it.env = Some(env.clone());

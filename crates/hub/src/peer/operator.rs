@@ -8,7 +8,10 @@
 use super::Clients;
 use crate::{ConnId, PeerPlace, PeerProcess, unique_json};
 use jackfield_events::RawJson;
-use jackfield_protocol::{Frame, acp::OperatorRule};
+use jackfield_protocol::{
+    Frame,
+    acp::{Method, OperatorRule},
+};
 use serde_json::Value;
 
 impl Clients {
@@ -32,7 +35,7 @@ impl Clients {
 pub(crate) fn is_for_operator(frame: &Frame) -> bool {
     match frame.known_method().map(|it| it.row().operator) {
         Some(OperatorRule::Refused) => true,
-        Some(OperatorRule::ServerCommands) => needs_operator(frame),
+        Some(OperatorRule::Checked) => needs_operator(frame),
         Some(OperatorRule::Allowed) | None => false,
     }
 }
@@ -52,10 +55,14 @@ pub(crate) fn refusal_reason(peer: &PeerProcess, operation: &str) -> String {
     }
 }
 
-/// Whether a request has an MCP server that is a program, names a configured server, or asks for an agent that approves
-/// everything. A notation that ACP does not define counts as a program, because an agent may understand it.
+/// Whether a request chooses an agent, has an MCP server that is a program, names a configured server, or asks for an
+/// agent that approves everything or cannot be limited by rules. A notation that ACP does not define counts as a program,
+/// because an agent may understand it. An environment is ignored and not refused: every command sends its own.
 fn needs_operator(frame: &Frame) -> bool {
     let Ok(params) = unique_json::parse(frame.params().unwrap_or("{}")) else { return true };
+    if frame.known_method() == Some(Method::ControlConnect) {
+        return !params["agent"].is_null() || params["unenforced"] == true;
+    }
     let ours = params.pointer("/_meta/jackfield").unwrap_or(&Value::Null);
     if !ours["mcp"].is_null() || !ours["approve"].is_null() {
         return true;

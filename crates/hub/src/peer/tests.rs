@@ -255,6 +255,17 @@ fn mcp_servers_of_other_forms_count_as_programs_below_an_agent() {
 }
 
 #[test]
+fn environment_of_a_client_below_an_agent_is_ignored() {
+    let mut scene = Scene::new();
+    let connect = json!({ "cwd": "/x", "env": { "LD_PRELOAD": "/x.so" } });
+    assert_eq!(scene.ask(BELOW, "_jackfield/connect", &connect)["error"], Value::Null);
+    assert!(scene.refused().is_empty());
+    assert!(scene.hub.parts.clients.connections[&BELOW].env.is_none());
+    scene.ask(USER, "_jackfield/connect", &connect);
+    assert!(scene.hub.parts.clients.connections[&USER].env.is_some());
+}
+
+#[test]
 fn client_below_an_agent_can_still_open_and_prompt_sessions_of_the_default_agent() {
     let mut scene = Scene::new();
     let opened = scene.ask(BELOW, "session/new", &json!({ "cwd": "/x", "mcpServers": [] }));

@@ -94,8 +94,8 @@ pub enum TenantRule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OperatorRule {
     Allowed,
-    /// Allowed without command lines of MCP servers and without approval of everything.
-    ServerCommands,
+    /// Allowed if the params choose neither a program nor what is approved.
+    Checked,
     Refused,
 }
 

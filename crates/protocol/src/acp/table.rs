@@ -103,19 +103,19 @@ methods! {
     SessionDelete "session/delete":
         Stable ToAgent Request Session Hub Passing, Allowed Allowed Audited Owner;
     SessionFork "session/fork":
-        Unstable ToAgent Request Session Hub Journaled, Checked ServerCommands Audited Owner;
+        Unstable ToAgent Request Session Hub Journaled, Checked Checked Audited Owner;
     SessionList "session/list":
         Stable ToAgent Request Connection Hub Passing, Allowed Allowed Skipped AllHosts;
     SessionLoad "session/load":
-        Stable ToAgent Request Session Hub Passing, Checked ServerCommands Audited Owner;
+        Stable ToAgent Request Session Hub Passing, Checked Checked Audited Owner;
     SessionNew "session/new":
-        Stable ToAgent Request Connection Hub Journaled, Checked ServerCommands Audited Placed;
+        Stable ToAgent Request Connection Hub Journaled, Checked Checked Audited Placed;
     SessionPrompt "session/prompt":
         Stable ToAgent Request Session Agent Journaled, Allowed Allowed Audited Owner;
     SessionRequestPermission "session/request_permission":
         Stable ToClient Request Session Everyone Journaled, Allowed Allowed Audited Owner;
     SessionResume "session/resume":
-        Stable ToAgent Request Session Hub Passing, Checked ServerCommands Audited Owner;
+        Stable ToAgent Request Session Hub Passing, Checked Checked Audited Owner;
     SessionSetConfigOption "session/set_config_option":
         Stable ToAgent Request Session Agent Journaled, Allowed Allowed Audited Owner;
     SessionSetMode "session/set_mode":
@@ -153,7 +153,7 @@ methods! {
     ControlChallenge "_jackfield/challenge":
         Ours ToAgent Request Connection Hub Passing, Allowed Allowed Audited Owner;
     ControlConnect "_jackfield/connect":
-        Ours ToAgent Either Connection Hub Passing, Checked Refused Skipped Opening;
+        Ours ToAgent Either Connection Hub Passing, Checked Checked Skipped Opening;
     ControlEvent "_jackfield/event":
         Ours ToClient Notification Session Subscribers Passing, Allowed Allowed Audited Owner;
     ControlFindKey "_jackfield/find_key":

@@ -13,7 +13,6 @@ use crate::{
     },
     out::ConversationFormat,
     report::CommandError,
-    requests::ApprovalLevel,
 };
 use clap::Args;
 use jackfield_events::EventKind;

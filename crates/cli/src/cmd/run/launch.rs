@@ -7,10 +7,9 @@ use crate::{
     env,
     hub::{
         AgentChoice, CommandConnection, EndpointAddress, ResponseWait, TimeLimit, WaitLimit,
-        initialize, working_directory,
+        initialize, send_connect, working_directory,
     },
     report::CommandError,
-    requests::ApprovalLevel,
 };
 use clap::Args;
 use jackfield_hub_client::ClientProtocol;
@@ -144,7 +143,7 @@ impl AgentLaunch {
         // This command gives up first, with its own hint.
         let start_seconds = self.start_seconds.saturating_add(DAEMON_GRACE_SECONDS);
         params["startTimeoutMs"] = json!(start_seconds.saturating_mul(1_000));
-        self.choice.send_connect(conn, &params)?;
+        send_connect(conn, &params)?;
         let waited_for = format!("{} to start", self.choice.display_name());
         let result = initialize(
             conn,

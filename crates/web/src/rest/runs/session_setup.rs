@@ -1,7 +1,7 @@
 //! Prepares a session for a prompt: opens or resumes it, and changes its settings.
 
 use super::{
-    ApprovalMode, TrackedRun,
+    TrackedRun,
     driver::{RunPlan, RunTarget},
     idempotency::KeyedRequest,
     opening::OpenedSession,
