@@ -163,9 +163,10 @@ export class Jackfield {
     /** All that was said in it, and then what is being said, until it is deleted. */
     events: <V extends View = "events">(
       sessionId: string,
-      { view, ...reading }: Reading & { view?: V } = {},
+      { view, additions, ...reading }: Reading & { view?: V; additions?: boolean } = {},
     ): AsyncGenerator<SessionEvent<V>, void> => {
-      const request = { names: { sessionId }, query: { view } };
+      const query = { view, additions: additions ? ("1" as const) : undefined };
+      const request = { names: { sessionId }, query };
       return this.#events("/api/sessions/{sessionId}/events", request, "gone", reading);
     },
   };

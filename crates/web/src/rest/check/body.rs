@@ -49,7 +49,6 @@ pub(crate) struct RunBody {
     pub(crate) approve: Option<RequestedApproval>,
     /// MCP servers for a new session: an array in the form of ACP, in which a text is the name of a configured
     /// server, or an object with a member per server as in `.mcp.json`.
-    #[schema(value_type = Option<Object>)]
     pub(crate) mcp_servers: Option<Value>,
     /// Start the agent with this launch variant, without trying others.
     pub(crate) variant: Option<String>,
