@@ -20,6 +20,7 @@ mod pending;
 mod progress;
 mod routes;
 mod session_setup;
+mod shown;
 
 pub(crate) use approval::RequestedApproval;
 

@@ -1,11 +1,12 @@
 //! The routes `/api/chat` and `/api/runs`, and prompts for sessions.
 
 use super::{
-    IdempotencyKey, PendingRun, RunSettings, TrackedRun,
+    IdempotencyKey, PendingRun,
     driver::cancel_run as cancel_unfollowed,
     find::{find_run, find_session_runs},
     follow::{stream_run, write_failure},
     progress::RunStatus,
+    shown::RunShown,
     start_run,
 };
 use crate::rest::{
@@ -22,9 +23,7 @@ use axum::{
     http::{HeaderName, HeaderValue, StatusCode},
     response::{IntoResponse as _, Response},
 };
-use jackfield_protocol::rfc3339;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use std::{pin::pin, sync::Arc};
 use utoipa::{IntoParams, ToSchema};
 
@@ -207,60 +206,6 @@ pub(crate) async fn prompt_session(
     start_detached(&state, body.into_run_body(id), key).await
 }
 
-/// A run.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(example = json!({
-    "id": "r-7f3abcdefghi-k2m4qa", "runId": "r-7f3abcdefghi-k2m4qa", "sessionId": "s-7f3abcdefghi", "status": "succeeded",
-    "agentId": "codex", "bin": "codex", "streamFormat": "acp-json-rpc", "projectId": "p1",
-    "cwd": "/srv/projects/p1", "model": null, "reasoning": null, "mode": null, "turn": 1,
-    "stopReason": "end_turn", "exitCode": 0, "signal": null, "createdAt": "2026-11-15T08:30:00.123Z",
-    "startedAt": "2026-11-15T08:30:00.123Z", "endedAt": "2026-11-15T08:31:10.456Z",
-}))]
-pub(crate) struct RunShown {
-    /// The same as `runId`.
-    id: String,
-    run_id: String,
-    session_id: String,
-    status: RunStatus,
-    #[serde(flatten)]
-    settings: RunSettings,
-    /// The number of its turn in the session.
-    turn: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stop_reason: Option<String>,
-    /// Like the exit code of a process: 0 means success; null while it runs.
-    exit_code: Option<i64>,
-    signal: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<ApiError>,
-    created_at: Option<String>,
-    started_at: Option<String>,
-    ended_at: Option<String>,
-}
-
-impl RunShown {
-    fn new(run: &TrackedRun) -> Option<RunShown> {
-        let progress = run.progress();
-        let outcome = progress.outcome();
-        Some(RunShown {
-            id: run.id.to_string(),
-            run_id: run.id.to_string(),
-            session_id: run.id.session(),
-            status: progress.status()?,
-            settings: progress.settings.clone(),
-            turn: progress.turn,
-            stop_reason: outcome.and_then(|it| it.stop_reason.clone()),
-            exit_code: outcome.and_then(|it| it.code),
-            signal: outcome.and_then(|it| it.signal.clone()),
-            error: outcome.and_then(|it| it.error.clone()),
-            created_at: progress.created_at.map(rfc3339),
-            started_at: progress.started_at.map(rfc3339),
-            ended_at: progress.ended_at.map(rfc3339),
-        })
-    }
-}
-
 /// A list of runs, the latest first.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct RunList {
@@ -327,10 +272,8 @@ pub(crate) async fn list_runs(
     let mut runs: Vec<RunShown> = runs.iter().filter_map(|it| RunShown::new(it)).collect();
     runs.retain(|it| query.status.is_none_or(|filter| filter.includes(it.status)));
     runs.retain(|it| query.project_id.is_none() || it.settings.project_id == query.project_id);
-    let conversation = |it: &RunShown| {
-        it.settings.metadata.get("conversationId").and_then(Value::as_str).map(str::to_owned)
-    };
-    runs.retain(|it| query.conversation_id.is_none() || conversation(it) == query.conversation_id);
+    let conversation = query.conversation_id.as_deref();
+    runs.retain(|it| conversation.is_none() || it.conversation_id() == conversation);
     Ok(Json(RunList { runs }))
 }
 

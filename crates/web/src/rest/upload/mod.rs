@@ -83,7 +83,7 @@ pub(crate) async fn upload_files(
     let dirs = state.dirs.clone();
     // Files are written on a blocking thread.
     let stored = tokio::task::spawn_blocking(move || {
-        let upload = Upload::parse(query, boundary.as_deref(), body)?;
+        let upload = UploadRequest::parse(query, boundary.as_deref(), body)?;
         let dir = UploadDir::create(&dirs, upload.project.as_deref())?;
         let files = upload.files.iter().map(|(name, content)| dir.store(name, content));
         files.collect::<Result<Vec<_>, _>>()
@@ -94,20 +94,25 @@ pub(crate) async fn upload_files(
 
 /// The files of a request, with their names.
 #[derive(Debug)]
-struct Upload {
+struct UploadRequest {
     project: Option<String>,
     files: Vec<(String, Bytes)>,
 }
 
-impl Upload {
-    fn parse(query: UploadQuery, boundary: Option<&str>, body: Bytes) -> Result<Upload, ApiError> {
+impl UploadRequest {
+    fn parse(
+        query: UploadQuery,
+        boundary: Option<&str>,
+        body: Bytes,
+    ) -> Result<UploadRequest, ApiError> {
         let UploadQuery { project_id: mut project, name } = query;
         let Some(boundary) = boundary else {
-            let Some(name) = name else {
-                let why = "send a form (`multipart/form-data`), or name the file with `?name=`";
+            let Some(name) = name.filter(|it| !it.is_empty() && !body.is_empty()) else {
+                let why =
+                    "send a form (`multipart/form-data`), or a file whose name is in `?name=`";
                 return Err(ApiError::bad_request(why));
             };
-            return Ok(Upload { project, files: vec![(name, body)] });
+            return Ok(UploadRequest { project, files: vec![(name, body)] });
         };
         let mut files = Vec::new();
         for FormPart { field, file_name, data } in parse_parts(&body, boundary)? {
@@ -125,6 +130,6 @@ impl Upload {
                 format!("a form has 1 to {FILES_MAX} files, and this one has {}", files.len());
             return Err(ApiError::bad_request(why));
         }
-        Ok(Upload { project, files })
+        Ok(UploadRequest { project, files })
     }
 }
