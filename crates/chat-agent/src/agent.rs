@@ -295,8 +295,8 @@ fn session_setup(
 
 /// The options that `session/new` sets, each with its value.
 fn requested_options(meta: Option<&Meta>) -> Vec<(&'static str, String)> {
-    let ours = meta.and_then(|it| it.get("jackfield"));
-    let value = |name: &str| Some(ours?.get(name)?.as_str()?.to_owned());
+    let metadata = meta.and_then(|it| it.get("jackfield"));
+    let value = |name: &str| Some(metadata?.get(name)?.as_str()?.to_owned());
     [MODEL, MODE].into_iter().filter_map(|it| Some((it, value(it)?))).collect()
 }
 

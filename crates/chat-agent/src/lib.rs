@@ -39,6 +39,7 @@ mod process;
 mod session;
 mod session_registry;
 mod settings;
+mod spawn_context;
 mod store;
 mod system_prompt;
 mod tool;

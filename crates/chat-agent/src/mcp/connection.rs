@@ -1,6 +1,7 @@
 //! The connection to one MCP server, from its start to its end.
 
-use super::{http, outcome, spawn_context::ServerSpawnContext, sse, stdio, stdio::ExitReceiver};
+use super::{http, outcome, sse, stdio, stdio::ExitReceiver};
+use crate::spawn_context::ServerSpawnContext;
 use crate::tool::ToolOutcome;
 use agent_client_protocol::v1::schema::McpServer;
 use rmcp::{

@@ -15,18 +15,16 @@ mod connection;
 mod http;
 mod outcome;
 mod resources;
-mod spawn_context;
 mod sse;
 mod stdio;
 #[cfg(test)]
 mod tests;
 mod tool_names;
 
-pub(crate) use spawn_context::ServerSpawnContext;
-
 use crate::{
     model::ModelToolCall,
     mutex::lock,
+    spawn_context::ServerSpawnContext,
     tool::{PreparedCall, RequiredPermission, ToolOutcome, arguments::parse_json},
 };
 use agent_client_protocol::v1::schema::{McpServer, ToolKind};

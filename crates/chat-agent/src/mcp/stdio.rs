@@ -1,8 +1,11 @@
 //! The stdio transport: frames over the pipes of a process that runs under a guard, so that none of
 //! its processes is left behind.
 
-use super::{connection::error_chain, spawn_context::ServerSpawnContext};
-use crate::process::{new_process_marker, open_ledger};
+use super::connection::error_chain;
+use crate::{
+    process::{new_process_marker, open_ledger},
+    spawn_context::ServerSpawnContext,
+};
 use agent_client_protocol::v1::schema::McpServerStdio;
 use bytes::Bytes;
 use jackfield_agents::{

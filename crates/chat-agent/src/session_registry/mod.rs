@@ -6,7 +6,7 @@ mod prompts;
 use crate::{
     AgentProfile, ChatAgentConfig,
     history::{HistoryEntry, to_session_updates},
-    mcp::{McpServers, ServerSpawnContext},
+    mcp::McpServers,
     model::{ModelClient, ModelInfo},
     mutex::lock,
     options::{AgentMode, OptionError, SessionOptions},
@@ -184,7 +184,7 @@ impl SessionRegistry {
             )),
             profile: self.config.profile,
         };
-        let spawn_context = ServerSpawnContext::from_session(&context);
+        let spawn_context = context.to_spawn_context();
         let start_timeout = self.config.settings.mcp_start_max;
         let mcp_servers = match self.config.profile {
             AgentProfile::CodingAgent => setup.mcp_servers,

@@ -40,7 +40,7 @@ const DEFINING_WORDS: [&str; 14] = [
 #[derive(Debug)]
 pub(crate) struct CodeSearch {
     /// In lowercase.
-    words: Vec<String>,
+    terms: Vec<String>,
     roots: Vec<ResolvedPath>,
     filter: Option<PathFilter>,
 }
@@ -57,9 +57,9 @@ pub(super) async fn prepare(
     context: &SessionContext,
 ) -> Result<PreparedCall<ToolWork>, String> {
     let query = args.required_text("query")?;
-    let words: Vec<String> =
+    let terms: Vec<String> =
         query.split_whitespace().take(WORDS_MAX).map(str::to_lowercase).collect();
-    if words.is_empty() {
+    if terms.is_empty() {
         return Err("The query has no words.".to_owned());
     }
     let glob = args.optional_text("glob")?.filter(|it| !it.is_empty());
@@ -72,7 +72,7 @@ pub(super) async fn prepare(
         locations: roots.iter().map(|it| it.to_location(None)).collect(),
         content: Vec::new(),
         permission: RequiredPermission::None,
-        work: ToolWork::CodeSearch(CodeSearch { words, roots, filter }),
+        work: ToolWork::CodeSearch(CodeSearch { terms, roots, filter }),
     })
 }
 
@@ -108,14 +108,14 @@ impl CodeSearch {
         let text = String::from_utf8_lossy(&text);
         let lower_name = name.to_lowercase();
         let mut lines: Vec<(usize, usize, &str)> = Vec::new();
-        let mut is_found = vec![false; self.words.len()];
+        let mut is_found = vec![false; self.terms.len()];
         for (number, line) in (1..).zip(text.lines()) {
             let score = self.score_line(line, &mut is_found);
             if 0 < score {
                 lines.push((score, number, line));
             }
         }
-        let in_name = self.words.iter().filter(|it| lower_name.contains(it.as_str())).count();
+        let in_name = self.terms.iter().filter(|it| lower_name.contains(it.as_str())).count();
         let in_text = is_found.iter().filter(|it| **it).count();
         if in_name + in_text == 0 {
             return None;
@@ -133,8 +133,8 @@ impl CodeSearch {
     fn score_line(&self, line: &str, is_found: &mut [bool]) -> usize {
         let lower = line.to_lowercase();
         let mut count = 0;
-        for (word, is_found) in self.words.iter().zip(is_found) {
-            if lower.contains(word.as_str()) {
+        for (term, is_found) in self.terms.iter().zip(is_found) {
+            if lower.contains(term.as_str()) {
                 *is_found = true;
                 count += 1;
             }

@@ -35,7 +35,7 @@ mod write;
 pub(crate) use features::ToolFeatures;
 pub(crate) use lsp::LanguageServers;
 
-use crate::{AgentProfile, model::ModelToolCall};
+use crate::{AgentProfile, model::ModelToolCall, spawn_context::ServerSpawnContext};
 use agent_client_protocol::{
     Client,
     v1::{
@@ -70,6 +70,14 @@ pub(crate) struct SessionContext {
     pub(crate) features: ToolFeatures,
     pub(crate) language_servers: Arc<LanguageServers>,
     pub(crate) profile: AgentProfile,
+}
+
+impl SessionContext {
+    /// What the servers of the session are started with.
+    pub(crate) fn to_spawn_context(&self) -> ServerSpawnContext {
+        let dir = self.dirs.first().cloned().unwrap_or_else(|| PathBuf::from("/"));
+        ServerSpawnContext::new(dir, self.guard.clone(), self.ledger_dir.clone())
+    }
 }
 
 /// The operations that the client performs for us. We perform the others ourselves.

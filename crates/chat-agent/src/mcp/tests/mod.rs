@@ -6,7 +6,8 @@ mod http_servers;
 mod reference_server;
 mod script_server;
 
-use super::{McpServers, McpWork, ServerSpawnContext};
+use super::{McpServers, McpWork};
+use crate::spawn_context::ServerSpawnContext;
 use crate::{
     model::ModelToolCall,
     tool::{PreparedCall, ToolOutcome},

@@ -2,13 +2,13 @@
 
 use super::frames::LspFrameReader;
 use crate::{
-    mcp::ServerSpawnContext,
     mutex::lock,
     process::{new_process_marker, open_ledger},
+    spawn_context::ServerSpawnContext,
 };
 use bytes::Bytes;
 use jackfield_agents::{AgentHandle, AgentProcessEvent, LaunchCommand, StdoutFormat, spawn_agent};
-use jackfield_protocol::chain;
+use jackfield_protocol::{acp::Method, chain};
 use serde_json::{Value, json};
 use std::{
     collections::{HashMap, HashSet},
@@ -99,7 +99,8 @@ impl LspConnection {
             "processId": null, "rootUri": root_uri, "capabilities": capabilities,
             "workspaceFolders": [folder],
         });
-        self.request("initialize", &params).await?;
+        // The method has the same name in ACP.
+        self.request(Method::Initialize.name(), &params).await?;
         self.send(&json!({ "jsonrpc": "2.0", "method": "initialized", "params": {} }))
     }
 

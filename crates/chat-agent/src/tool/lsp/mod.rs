@@ -14,7 +14,7 @@ use super::{
     arguments::ToolArguments,
     files::{ResolvedPath, run_blocking},
 };
-use crate::{mcp::ServerSpawnContext, settings::LanguageServer};
+use crate::settings::LanguageServer;
 use connection::LspConnection;
 use reqwest::Url;
 use serde_json::{Value, json};
@@ -155,7 +155,7 @@ impl LanguageServers {
             return Ok((Arc::clone(server), language));
         }
         let command = &self.servers[index].command;
-        let spawn_context = ServerSpawnContext::from_session(context);
+        let spawn_context = context.to_spawn_context();
         let root_uri = to_uri(&spawn_context.dir)?;
         let failed = |error| format!("Failed to start `{}`: {error}.", command.join(" "));
         let server = LspConnection::start(command, &spawn_context).map_err(failed)?;

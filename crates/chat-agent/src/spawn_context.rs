@@ -1,6 +1,6 @@
-//! What the MCP servers of a session are started with.
+//! What the MCP and language servers of a session are started with.
 
-use crate::{process::child_environment, tool::SessionContext};
+use crate::process::child_environment;
 use jackfield_agents::GuardCommand;
 use std::path::PathBuf;
 
@@ -17,15 +17,18 @@ pub(crate) struct ServerSpawnContext {
 }
 
 impl ServerSpawnContext {
-    pub(crate) fn from_session(context: &SessionContext) -> ServerSpawnContext {
-        let SessionContext { dirs, guard, ledger_dir, .. } = context.clone();
-        let dir = dirs.into_iter().next().unwrap_or_else(|| PathBuf::from("/"));
+    /// Servers start in `dir`, with the environment of this process.
+    pub(crate) fn new(
+        dir: PathBuf,
+        guard: GuardCommand,
+        ledger_dir: PathBuf,
+    ) -> ServerSpawnContext {
         let env = child_environment(std::env::vars_os());
         ServerSpawnContext { dir, guard, ledger_dir, env }
     }
 
     /// Returns the whole environment of one server. The variables of the client take precedence.
-    pub(super) fn merge_env(&self, client_env: Vec<(String, String)>) -> Vec<(String, String)> {
+    pub(crate) fn merge_env(&self, client_env: Vec<(String, String)>) -> Vec<(String, String)> {
         let mut env = self.env.clone();
         env.retain(|(name, _)| !client_env.iter().any(|(it, _)| it == name));
         env.extend(client_env);
