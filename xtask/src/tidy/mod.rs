@@ -64,7 +64,7 @@ fn read_sources(files: &[String]) -> Vec<SourceText> {
 
 fn find_complaints(files: &[String]) -> Vec<String> {
     let mut complaints = layers::check(Path::new("crates"));
-    let (mut architecture, mut threat_model) = (String::new(), String::new());
+    let (mut architecture, mut naming_tests) = (String::new(), Vec::new());
     let mut functions = BTreeSet::new();
     for path in files {
         // Not text, or gone since git listed it: nothing to read.
@@ -84,12 +84,13 @@ fn find_complaints(files: &[String]) -> Vec<String> {
         }
         match path.as_str() {
             prose::ARCHITECTURE => architecture = text,
-            named_tests::DOCUMENT => threat_model = text,
+            it if named_tests::DOCUMENTS.contains(&it) => naming_tests.push((it, text)),
             _ => {}
         }
     }
     complaints.extend(prose::check_adrs(files, &architecture));
-    complaints.extend(named_tests::check(&threat_model, &functions));
+    let named = naming_tests.iter();
+    complaints.extend(named.flat_map(|(path, text)| named_tests::check(path, text, &functions)));
     complaints.extend(ratchet::check(&SourceTree::parse(&read_sources(files))));
     complaints
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-/// The document whose tables name tests.
-pub(crate) const DOCUMENT: &str = "docs/threat-model.md";
+/// The documents whose tables name tests.
+pub(crate) const DOCUMENTS: [&str; 2] = ["docs/coming-from.md", "docs/threat-model.md"];
 
 /// The names of the functions in a Rust file.
 pub(crate) fn functions(text: &str) -> impl Iterator<Item = &str> {
@@ -12,12 +12,12 @@ pub(crate) fn functions(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Complains about each name in the last column of a table that is no function.
-pub(crate) fn check(text: &str, known: &BTreeSet<String>) -> Vec<String> {
+pub(crate) fn check(path: &str, text: &str, known: &BTreeSet<String>) -> Vec<String> {
     let rows = text.lines().filter(|it| it.starts_with('|'));
     let cells = rows.filter_map(|it| it.trim_end_matches('|').rsplit('|').next());
     let names = cells.flat_map(|it| it.split('`').skip(1).step_by(2));
     let unknown = names.filter(|it| !known.contains(*it));
-    unknown.map(|it| format!("{DOCUMENT}: there is no test `{it}`")).collect()
+    unknown.map(|it| format!("{path}: there is no test `{it}`")).collect()
 }
 
 #[cfg(test)]
@@ -30,6 +30,6 @@ mod tests {
         let known: BTreeSet<String> = functions(source).map(str::to_owned).collect();
         assert_eq!(known, BTreeSet::from(["one".to_owned(), "two".to_owned()]));
         let text = "| what | why | test |\n|---|---|---|\n| `a` | `b` | `one`, `three` |\n`four`\n";
-        assert_eq!(check(text, &known), ["docs/threat-model.md: there is no test `three`"]);
+        assert_eq!(check("a.md", text, &known), ["a.md: there is no test `three`"]);
     }
 }
