@@ -99,20 +99,20 @@ fn describe_program(
         let texts = texts.and_then(Iterator::collect::<Option<Vec<String>>>);
         texts.ok_or_else(|| format!("has `{member}` that is not an array of texts"))
     };
-    let mut words = match command {
+    let mut argv = match command {
         Value::String(program) => vec![program.clone()],
         other => texts(other, "command")?,
     };
     if let Some(args) = members.get("args").filter(|it| !it.is_null()) {
-        words.extend(texts(args, "args")?);
+        argv.extend(texts(args, "args")?);
     }
-    if words.first().is_none_or(String::is_empty) {
+    if argv.first().is_none_or(String::is_empty) {
         return Err("has an empty `command`".to_owned());
     }
-    let args = words.split_off(1);
+    let args = argv.split_off(1);
     let variables = if members.contains_key("environment") { "environment" } else { "env" };
     let env = read_pairs(members, variables)?;
-    Ok(json!({ "name": name, "command": words[0], "args": args, "env": env }))
+    Ok(json!({ "name": name, "command": argv[0], "args": args, "env": env }))
 }
 
 /// Variables or headers as ACP's array of `name` and `value`: from such an array, or from an object.

@@ -89,7 +89,7 @@ mod tests {
     fn mistake_names_the_table() {
         for (text, why) in [
             ("[mcp.git]\n", "MCP server `git` has neither a `command` nor a `url`"),
-            ("[mcp.git]\ncomand = \"x\"\n", "comand"),
+            ("[mcp.git]\nprogram = \"x\"\n", "program"),
             ("[agents.claude]\nmcp = [\"git\"]\n", "there is no [mcp.git]"),
         ] {
             let reason = parse(text).unwrap_err();

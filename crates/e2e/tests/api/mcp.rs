@@ -42,18 +42,24 @@ fn servers_of_a_run_reach_the_agent_in_the_form_of_acp_and_after_its_restart() {
 fn servers_that_cannot_be_used_are_refused_with_the_reason() {
     let home = Home::new();
     let (daemon, web) = serve_with(&home, &[], "");
-    let remote = json!({ "web": { "url": "https://x.example/mcp" } });
-    for (servers, why) in [
-        (json!({ "git": {} }), "MCP server `git` has neither a `command` nor a `url`"),
-        (json!(["garden"]), "no MCP server `garden` is configured"),
-        (remote, "MCP server `web` is reached over http, which the agent does not support"),
-    ] {
+    let with_servers = |servers: Value| {
         let mut opening = body("mcp");
         opening["mcpServers"] = servers;
-        let refused = web.post("/api/runs", &opening);
-        let message = refused.json()["error"]["message"].as_str().unwrap().to_owned();
-        assert_eq!(refused.status, 400, "{message}");
-        assert!(message.contains(why), "{message}");
+        opening
+    };
+    let refused = web.post("/api/runs", &with_servers(json!({ "git": {} })));
+    assert_eq!(refused.status, 400, "{}", refused.text());
+    let why = "MCP server `git` has neither a `command` nor a `url`";
+    assert!(refused.text().contains(why), "{}", refused.text());
+    let remote = json!({ "web": { "type": "sse", "url": "https://x.example/mcp" } });
+    for (servers, why) in [
+        (json!(["garden"]), "no MCP server `garden` is configured"),
+        (remote, "MCP server `web` is reached over sse, which the agent does not support"),
+    ] {
+        let (run, _) = make(&web, &with_servers(servers));
+        let told = events(&web, &run);
+        let error = told.iter().find(|it| it.name == "error").expect("the run has failed").json();
+        assert!(error["message"].as_str().unwrap().contains(why), "{error}");
     }
     daemon.stop();
 }
