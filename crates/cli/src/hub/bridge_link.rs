@@ -99,7 +99,7 @@ impl BridgeLink for DaemonLink {
 
 /// The method with which the bridge of `attach` reports the connection to the command that prints it. It never leaves the
 /// process.
-const LINK_METHOD: &str = "_jackfield/link";
+const LINK_METHOD: &str = "daemon-link";
 
 fn link_notice(is_connected: bool) -> Frame {
     Frame::notification(LINK_METHOD, &format!(r#"{{"connected":{is_connected}}}"#))
