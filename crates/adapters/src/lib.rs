@@ -19,6 +19,7 @@
 mod adapter;
 mod claude;
 mod codex;
+mod colors;
 mod copilot;
 mod cursor;
 mod dialect;

@@ -2,7 +2,7 @@
 
 use crate::{
     AdapterTurn, Dialect, FailureCause, ProgramLifetime, StartContext, StopReason, TurnFailure,
-    provider,
+    colors, provider,
 };
 use jackfield_agents::AgentExit;
 
@@ -88,7 +88,7 @@ impl PlainDialect {
                 self.escape = text.split_off(at);
             }
         }
-        provider::strip_colors(&text)
+        colors::strip_colors(&text)
     }
 
     /// Sends the new part of a line that has not ended, unless the whole line decides what it is.

@@ -1,6 +1,6 @@
 //! Extracts a provider's error message from the text that programs wrap around it.
 
-use crate::{AdapterTurn, FailureCause, TurnFailure};
+use crate::{AdapterTurn, FailureCause, TurnFailure, colors::strip_colors};
 use jackfield_agents::AgentExit;
 use serde_json::Value;
 
@@ -66,20 +66,6 @@ pub(crate) fn failure_from_exit(exit: &AgentExit, turn: &AdapterTurn) -> TurnFai
     failure
 }
 
-/// Removes escape sequences: some programs color their output even if it is not a terminal.
-pub(crate) fn strip_colors(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find("\u{1b}[") {
-        plain.push_str(&rest[..at]);
-        let code = &rest[at + 2..];
-        let end = code.find(|it: char| ('@'..='~').contains(&it));
-        rest = end.map_or("", |end| &code[end + 1..]);
-    }
-    plain.push_str(rest);
-    plain
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -105,15 +91,11 @@ mod tests {
     }
 
     #[test]
-    fn colors_are_stripped_everywhere() {
-        let red = "\u{1b}[91m\u{1b}[1mError: \u{1b}[0mSession not found";
-        assert_eq!(strip_colors(red), "Error: Session not found");
-        assert_eq!(strip_colors("ü\u{1b}[3"), "ü");
-        let exit = AgentExit { code: Some(1), stderr_tail: red.to_owned(), ..AgentExit::default() };
+    fn colors_are_not_part_of_a_failure() {
+        let stderr_tail = "\u{1b}[91mError: \u{1b}[0mSession not found".to_owned();
+        let exit = AgentExit { code: Some(1), stderr_tail, ..AgentExit::default() };
         let failure = failure_from_exit(&exit, &AdapterTurn::default());
-        assert_eq!(
-            (failure.cause, failure.message.contains('\u{1b}')),
-            (FailureCause::NoSession, false)
-        );
+        assert_eq!(failure.cause, FailureCause::NoSession);
+        assert!(!failure.message.contains('\u{1b}'), "{}", failure.message);
     }
 }

@@ -1,7 +1,7 @@
 //! Lines of a JSON dialect that are not JSON. They are held until it is clear whether the program
 //! prints JSON at all: then they are notices, otherwise they are its answer.
 
-use crate::provider::strip_colors;
+use crate::colors::strip_colors;
 
 /// More lines than this are not held; from then on they are notices.
 const HELD_LINES_MAX: usize = 1000;

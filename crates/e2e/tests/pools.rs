@@ -220,7 +220,7 @@ fn another_agent_takes_the_place_of_one_that_cannot_be_had_and_that_is_said() {
     assert_eq!((&row["agent"], &row["fallback"][0]["agent"]), (&json!("good"), &json!("broken")));
     let ps = home.run(&["ps"], BOUND);
     let said = String::from_utf8_lossy(&ps.stderr).into_owned();
-    assert!(said.contains("good replaces broken"), "{said}");
+    assert!(said.contains("agent broken is not used"), "{said}");
     // Whoever connects to it is introduced to the other.
     let mut other = home.dial();
     other.notify("_jackfield/connect", &json!({ "agent": "broken", "cwd": home.path() }));

@@ -1,11 +1,18 @@
 //! Uses the next launch variant of an agent that cannot be started, or its configured fallback. The answer, the log and
 //! the list of sessions say which agent is used and why.
 
-use crate::{Launch, Note, VariantChoice, agent::NextVariant, context::HubContext};
+use crate::{Launch, Note, VariantChoice, context::HubContext};
 use jackfield_events::{AgentName, RawJson};
 use jackfield_protocol::{Fault, Frame, is_planted, redact};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
+
+/// A launch variant that failed, and the one to try next.
+#[derive(Debug)]
+pub(crate) struct NextVariant {
+    pub(crate) failed: Arc<str>,
+    pub(crate) next: Arc<str>,
+}
 
 /// An agent, or one launch variant of it, that could not be started.
 #[derive(Debug, Clone)]

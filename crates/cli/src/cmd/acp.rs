@@ -8,7 +8,8 @@ use crate::{
     hub::{
         AgentChoice, BlockingSocket, BridgeEnd, BridgeHandle, BridgeLink, DaemonLink,
         EndpointAddress, InProcessHub, InProcessLink, LinkClient, RunningTurns,
-        choose_default_agent, on_termination_signals, send_single_request, working_directory,
+        choose_default_agent, has_agent_mark, on_termination_signals, send_single_request,
+        working_directory,
     },
     report::CommandError,
 };
@@ -68,49 +69,39 @@ impl AcpCommand {
         let cwd = working_directory(self.cwd.as_deref())?;
         let is_remote = matches!(context.daemon.address(), EndpointAddress::Tcp(_));
         let mut choice = AgentChoice::new(self.agent.clone(), &self.command)?;
-        let is_default = choice == AgentChoice::Configured && !is_remote;
-        if is_default {
+        // A client below an agent may not choose an agent: the daemon chooses the default one.
+        if choice == AgentChoice::Configured && !is_remote && !has_agent_mark() {
             let name = choose_default_agent(&context.daemon)?;
             choice = AgentChoice::Named { name, variant: None };
         }
         if !is_remote {
             choice.check_program()?;
         }
-        let connect = choice.connect_params(&cwd);
+        let mut connect = choice.connect_params(&cwd);
+        connect["unenforced"] = json!(self.unenforced);
         if self.isolated {
             let (hub, socket) = InProcessHub::start(context.daemon.paths())?;
-            let relayed = self.relay_stdio(socket, connect, is_default, &InProcessLink);
+            let relayed = self.relay_stdio(socket, connect, &InProcessLink);
             drop(hub);
             return relayed;
         }
         let socket = context.daemon.dial_or_start()?;
         let link = DaemonLink { connector: context.daemon.clone(), client: LinkClient::Editor };
-        self.relay_stdio(socket, connect, is_default, &link)
+        self.relay_stdio(socket, connect, &link)
     }
 
     fn relay_stdio(
         &self,
         socket: BlockingSocket,
         connect: Value,
-        is_default: bool,
         link: &dyn BridgeLink,
     ) -> Result<(), CommandError> {
-        match send_single_request(&socket, Method::ControlConnect, &connect) {
-            // A client below an agent may not choose an agent, but it can use the default one.
-            Err(CommandError::Response(response))
-                if is_default && response.error_name() == "not_allowed" => {}
-            connected => _ = connected?,
-        }
-        let unenforced = self.unenforced.then(|| json!({ "unenforced": true }));
-        if let Some(params) = &unenforced {
-            send_single_request(&socket, Method::ControlConnect, params)?;
-        }
-        let connect: Vec<Value> = std::iter::once(connect).chain(unenforced).collect();
+        send_single_request(&socket, Method::ControlConnect, &connect)?;
         let seed = getrandom::u64()
             .map_err(|error| CommandError::local("cannot get random numbers", error.to_string()))?;
         let at_end =
             if self.cancel_on_exit { RunningTurns::Cancel } else { RunningTurns::Continue };
-        let relay = ClientRelay::new(seed, &connect);
+        let relay = ClientRelay::new(seed, &[connect]);
         let bridge = BridgeHandle::new(relay, socket, io::stdout(), at_end);
         let stopped = bridge.clone();
         on_termination_signals(move || {

@@ -29,7 +29,7 @@ pub(crate) use in_process::{
 };
 pub(crate) use initialize::{initialize, initialize_client};
 pub(crate) use jackfield_transport::{BlockingSocket, EndpointAddress};
-pub(crate) use operator::check_agent_mark;
+pub(crate) use operator::{check_agent_mark, has_agent_mark};
 pub(crate) use response_wait::{ResponseWait, TimeLimit, WaitLimit};
 pub(crate) use session_list::{
     SessionRow, find_latest_session, find_session, list_sessions, list_sessions_and_starts,

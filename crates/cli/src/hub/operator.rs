@@ -36,9 +36,14 @@ fn is_refusal(error: &CommandError) -> bool {
     matches!(error, CommandError::Response(response) if response.error_name() == "not_allowed")
 }
 
+/// Whether the environment contains the variable that agents inherit.
+pub(crate) fn has_agent_mark() -> bool {
+    std::env::var_os(MARK_VARIABLE).is_some()
+}
+
 /// Fails if the environment contains the variable that agents inherit.
 pub(crate) fn check_agent_mark(operation: &str) -> Result<(), CommandError> {
-    if std::env::var_os(MARK_VARIABLE).is_none() {
+    if !has_agent_mark() {
         return Ok(());
     }
     let message = format!(

@@ -54,7 +54,7 @@ fn check_reports_all_errors_with_lines_and_fails() {
     assert_eq!(missing.code, 0, "{missing:?}");
     home.write_config("idle_after = 5\n");
     insta::assert_snapshot!("config_check_valid", home.run(&["config", "check"]).to_snapshot());
-    home.write_config("defualt_agent = \"x\"\n[http]\ncert = \"a.pem\"\nroots = 1\n");
+    home.write_config("default_agents = \"x\"\n[http]\ncert = \"a.pem\"\nroots = 1\n");
     insta::assert_snapshot!("config_check_errors", home.run(&["config", "check"]).to_snapshot());
     let checked: Value =
         serde_json::from_str(&home.run(&["config", "check", "--format", "json"]).stdout).unwrap();
@@ -84,7 +84,7 @@ fn set_keeps_comments_and_refuses_invalid_values() {
     let unknown = home.run(&["config", "set", "default_agent", "nobody"]);
     insta::assert_snapshot!("config_set_invalid", unknown.to_snapshot());
     assert_eq!(read_config(&home), "# mine\nidle_after = 60 # short\n");
-    let misspelled = home.run(&["config", "set", "idle_aftre", "1"]);
+    let misspelled = home.run(&["config", "set", "idle_afters", "1"]);
     insta::assert_snapshot!("config_set_unknown_key", misspelled.to_snapshot());
 }
 

@@ -171,6 +171,7 @@ fn similar_command_is_suggested() {
     let home = TestHome::new();
     for (wrong, meant) in
         [("sesions", "sessions"), ("atach", "attach"), ("lgo", "log"), ("dameon", "daemon")]
+    // typos: ignore
     {
         let outcome = home.run(&[wrong]);
         assert_eq!(outcome.code, 2);

@@ -35,16 +35,13 @@ fn a_quota_is_met_exactly_and_says_the_way_out() {
 }
 
 #[test]
-fn the_api_says_a_quota_as_too_many_requests() {
+fn run_of_the_api_fails_with_the_quota_as_its_error() {
     let town = Town::with("sessions = 0\n");
     let body = json!({ "agentId": "fake", "message": "hello", "cwd": town.home.path() });
-    let reply = town.web_of("acme").post("/api/runs", &body);
-    let said = reply.text();
-    assert!(
-        said.contains("has 0 sessions that are awake, and may have 0"),
-        "{}: {said}",
-        reply.status
-    );
+    let reply = town.web_of("acme").post("/api/chat", &body);
+    let events = reply.text();
+    assert!(events.contains("has 0 sessions that are awake, and may have 0"), "{events}");
+    assert!(events.contains("\"status\":\"failed\""), "{events}");
     town.finish();
 }
 

@@ -22,6 +22,7 @@ use crate::{
     budget::{ByteCharge, ByteOwner},
     config::StartLimits,
     context::HubContext,
+    fallback::NextVariant,
     limits,
     peer::PROTOCOL_VERSION,
     timer::HubTimer,
@@ -88,13 +89,6 @@ pub(crate) struct Agent {
     pub(crate) variant: Option<Arc<str>>,
     next_variant: Option<Arc<str>>,
     next_id: u64,
-}
-
-/// A launch variant that failed, and the one to try next.
-#[derive(Debug)]
-pub(crate) struct NextVariant {
-    pub(crate) failed: Arc<str>,
-    pub(crate) next: Arc<str>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -63,8 +63,8 @@ fn needs_operator(frame: &Frame) -> bool {
     if frame.known_method() == Some(Method::ControlConnect) {
         return !params["agent"].is_null() || params["unenforced"] == true;
     }
-    let ours = params.pointer("/_meta/jackfield").unwrap_or(&Value::Null);
-    if !ours["mcp"].is_null() || !ours["approve"].is_null() {
+    let options = params.pointer("/_meta/jackfield").unwrap_or(&Value::Null);
+    if !options["mcp"].is_null() || !options["approve"].is_null() {
         return true;
     }
     match &params["mcpServers"] {

@@ -2,7 +2,9 @@
 
 use super::{Session, SessionStage};
 use crate::{
-    AgentId, Exit, agent::NextVariant, fallback::with_earlier_failures, message::HubMessage,
+    AgentId, Exit,
+    fallback::{NextVariant, with_earlier_failures},
+    message::HubMessage,
     parts::HubParts,
 };
 use jackfield_events::{AgentExited, EventBody, RawJson, TurnOutcome};

@@ -3,8 +3,8 @@
 use super::Sessions;
 use crate::{
     ConnId,
-    agent::{AgentStart, NextVariant, SlotOwner},
-    fallback,
+    agent::{AgentStart, SlotOwner},
+    fallback::{self, NextVariant},
     parts::HubParts,
 };
 use jackfield_protocol::{Fault, Frame};

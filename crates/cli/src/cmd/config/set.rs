@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn unknown_key_and_wrong_type_are_refused() {
         let refused = |args: &[&str]| edit("", args).unwrap_err();
-        assert!(refused(&["defualt_agent", "x"]).contains("did you mean `default_agent`?"));
+        assert!(refused(&["default_agents", "x"]).contains("did you mean `default_agent`?"));
         assert!(refused(&["idle_after", "soon"]).contains("must be a number, not `soon`"));
         assert!(refused(&["default_agent", "a", "b"]).contains("must be a text, not `a b`"));
         assert!(refused(&["a b", "x"]).contains("is not a key"));

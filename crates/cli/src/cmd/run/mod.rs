@@ -117,7 +117,7 @@ pub(crate) struct RunCommand {
     #[arg(long, env = env::KEEP, hide_env_values = true, value_parser = env::flag_parser())]
     keep: bool,
 
-    /// Run without a daemon and without stored sessions, for CI and containers
+    /// Run without a daemon and without stored sessions
     #[arg(long, env = env::ISOLATED, hide_env_values = true, value_parser = env::flag_parser())]
     isolated: bool,
 }
