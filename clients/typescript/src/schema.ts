@@ -912,7 +912,7 @@ export interface components {
              * @description MCP servers for a new session: an array in the form of ACP, in which a text is the name of a configured
              *     server, or an object with a member per server as in `.mcp.json`.
              */
-            mcpServers?: Record<string, unknown> | null;
+            mcpServers?: unknown;
             /** @description The message to the agent. */
             message: string;
             /** @description One of the agent's modes. */
@@ -929,6 +929,8 @@ export interface components {
             systemPrompt?: string | null;
             /** @description Open the session even if its agent never requests permission and the policy has deny rules. */
             unenforced?: boolean | null;
+            /** @description Start the agent with this launch variant, without trying others. */
+            variant?: string | null;
         };
         /** @description How a run ended. */
         RunEnd: {

@@ -170,8 +170,7 @@ fn piped_input_is_appended_to_the_prompt_as_a_block() {
 fn similar_command_is_suggested() {
     let home = TestHome::new();
     for (wrong, meant) in
-        [("sesions", "sessions"), ("atach", "attach"), ("lgo", "log"), ("dameon", "daemon")]
-    // typos: ignore
+        [("session", "sessions"), ("attache", "attach"), ("logs", "log"), ("daemons", "daemon")]
     {
         let outcome = home.run(&[wrong]);
         assert_eq!(outcome.code, 2);
