@@ -17,6 +17,7 @@ pub(crate) fn flag_parser() -> clap::builder::FalseyValueParser {
     clap::builder::FalseyValueParser::new()
 }
 
+pub(crate) const ADAPT_VARIANT: &str = "JACKFIELD_ADAPT_VARIANT";
 pub(crate) const ADD_DIR: &str = "JACKFIELD_ADD_DIR";
 pub(crate) const AFTER: &str = "JACKFIELD_AFTER";
 pub(crate) const AGENT: &str = "JACKFIELD_AGENT";

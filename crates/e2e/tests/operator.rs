@@ -193,8 +193,12 @@ fn response_of_a_process_below_an_agent_does_not_settle_a_permission() {
     let lines: Vec<String> = messages.iter().map(Value::to_string).collect();
     let file = scene.home.path().join("messages");
     fs::write(&file, lines.join("\n") + "\n").unwrap();
-    let jackfield = binary("jackfield");
-    let script = format!("{} acp <{}", jackfield.display(), file.display());
+    // `jackfield acp` would not pass on a response to a request that it has not seen.
+    let program = "import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); \
+                   s.sendall(open(sys.argv[2], \"rb\").read()); s.shutdown(socket.SHUT_WR); \
+                   print(b\"\".join(iter(lambda: s.recv(65536), b\"\")).decode())";
+    let socket = scene.home.path().join("run/hub.sock");
+    let script = format!("python3 -c '{program}' {} {}", socket.display(), file.display());
     let (_, printed) = scene.run_below_agent(&script);
     assert!(printed.contains("session/request_permission"), "{printed}");
     assert_eq!(scene.open_ask_count(), 1, "{printed}");

@@ -26,7 +26,7 @@ fn count_hooks(folder: &Path, counts: &mut BTreeMap<String, usize>) {
 #[test]
 fn each_planted_bug_has_one_hook_and_each_hook_is_listed() {
     let mut counts = BTreeMap::new();
-    for name in ["bus", "events", "fleet", "hub"] {
+    for name in ["bus", "events", "fleet", "hub", "hub-client"] {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name).join("src");
         count_hooks(&folder, &mut counts);
     }

@@ -43,7 +43,7 @@ pub(in crate::cmd) struct AgentLaunchArgs {
     #[arg(long, env = env::MCP, hide_env_values = true, value_name = "FILE|NAME")]
     mcp: Vec<String>,
 
-    /// Open the session even if policy rules deny something and the agent never asks for permission
+    /// Open sessions even if policy rules deny something and the agent never asks for permission
     #[arg(long, env = env::UNENFORCED, hide_env_values = true, value_parser = env::flag_parser())]
     unenforced: bool,
 

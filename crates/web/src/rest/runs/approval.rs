@@ -73,16 +73,20 @@ impl AutoApprover {
     /// The number of the request and its answer; `None` if it is not answered automatically.
     pub(super) fn answer(&self, asked: &UserAsked<Value>) -> Option<(u64, Value)> {
         let (number, frame) = (asked.ask, &asked.frame);
-        let is_decided_by_rule = asked.decision.as_ref().is_some_and(|it| it["effect"].is_string());
-        if is_decided_by_rule || frame["method"] != Method::SessionRequestPermission.name() {
+        if frame["method"] != Method::SessionRequestPermission.name() {
             return None;
         }
         let params = &frame["params"];
-        match self.mode.decide(params, self.find_kind(&params["toolCall"])) {
-            ApprovalDecision::AskUser => None,
-            ApprovalDecision::Allow(answer)
-            | ApprovalDecision::Deny(answer)
-            | ApprovalDecision::FailTurn(answer) => Some((number, answer)),
+        let effect = asked.decision.as_ref().and_then(|it| it["effect"].as_str());
+        match (effect, self.mode.decide(params, self.find_kind(&params["toolCall"]))) {
+            (_, ApprovalDecision::AskUser) => None,
+            // A rule allows it, but the agent offers no option for that.
+            (None | Some("allow"), ApprovalDecision::FailTurn(answer))
+            | (None, ApprovalDecision::Allow(answer) | ApprovalDecision::Deny(answer)) => {
+                Some((number, answer))
+            }
+            // The hub answers it, or a rule reserves it for a person.
+            (Some(_), _) => None,
         }
     }
 
