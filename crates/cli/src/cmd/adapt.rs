@@ -33,7 +33,7 @@ pub(crate) struct AdaptCommand {
     agent: String,
 
     /// The launch variant or its dialect [default: the first that the program supports]
-    #[arg(long, env = env::ADAPT_VARIANT, hide_env_values = true, value_name = "NAME")]
+    #[arg(id = "adapt_variant", long = "variant", env = env::ADAPT_VARIANT, hide_env_values = true, value_name = "NAME")]
     variant: Option<String>,
 
     /// Use this program instead of the one that was found

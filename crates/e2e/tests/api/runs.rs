@@ -228,9 +228,9 @@ fn configured_approval_takes_what_is_offered_or_fails_the_run_with_the_name_of_t
     assert_eq!(error["message"], expected);
     assert_eq!(told.last().unwrap().json()["status"], "failed");
     // A request may ask for a person all the same.
-    let mut asking = next("ask");
+    let mut asking = body("ask");
     asking["approve"] = json!("ask");
-    let (run, _) = make(&web, &asking);
+    let (run, session) = make(&web, &asking);
     let ask = wait_for("the ask", BOUND, || web.get("/api/asks").good()["asks"].get(0).cloned());
     web.post(&format!("/api/asks/{session}/{}", ask["ask"]), &json!({ "option": "allow" })).good();
     assert_eq!(text(&events(&web, &run)), "ask 1: allow-once");

@@ -79,14 +79,13 @@ impl AutoApprover {
         let params = &frame["params"];
         let effect = asked.decision.as_ref().and_then(|it| it["effect"].as_str());
         match (effect, self.mode.decide(params, self.find_kind(&params["toolCall"]))) {
-            (_, ApprovalDecision::AskUser) => None,
             // A rule allows it, but the agent offers no option for that.
             (None | Some("allow"), ApprovalDecision::FailTurn(answer))
             | (None, ApprovalDecision::Allow(answer) | ApprovalDecision::Deny(answer)) => {
                 Some((number, answer))
             }
-            // The hub answers it, or a rule reserves it for a person.
-            (Some(_), _) => None,
+            // The hub answers it, or a person does.
+            (_, ApprovalDecision::AskUser) | (Some(_), _) => None,
         }
     }
 
