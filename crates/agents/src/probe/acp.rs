@@ -7,7 +7,7 @@ use super::{
 use jackfield_catalog::ModelEntry;
 use jackfield_protocol::{LineSplitter, acp::Method};
 use serde_json::{Value, json};
-use std::{path::Path, time::Duration};
+use std::{io::ErrorKind, path::Path, time::Duration};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     process::{ChildStdin, ChildStdout},
@@ -208,8 +208,13 @@ impl AcpClient {
 
     async fn send(&mut self, message: &Value) -> Result<(), QueryError> {
         let line = format!("{message}\n");
-        let written = self.stdin.write_all(line.as_bytes()).await;
-        written.map_err(|error| QueryError::Other(format!("failed to write its stdin: {error}")))
+        match self.stdin.write_all(line.as_bytes()).await {
+            // It may have exited before or after this; its output ends in both cases.
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+                Err(QueryError::Other(format!("failed to write its stdin: {error}")))
+            }
+            _ => Ok(()),
+        }
     }
 
     async fn receive(&mut self, method: &str) -> Result<(), QueryError> {

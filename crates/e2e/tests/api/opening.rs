@@ -72,19 +72,21 @@ fn opening_is_reported_before_the_turn_and_readers_get_the_same_events_later() {
 #[test]
 fn error_of_a_late_stage_names_the_stage_and_the_limit() {
     for (phase, setting, expected) in [
-        ("initialize", "initializing_max", "no reply to `initialize` within 1 s"),
-        ("new", "opening_max", "no reply to `session/new` within 1 s"),
+        ("initialize", "initializing_max", "no reply to `initialize` within 2 s"),
+        ("new", "opening_max", "no reply to `session/new` within 2 s"),
     ] {
         let home = Home::new();
-        let config = format!("[liveness]\n{setting} = \"1s\"\n");
+        let config = format!("[liveness]\n{setting} = \"2s\"\n");
         let (daemon, web) = serve_with(&home, &["--silent", phase], &config);
         let mut chat = web.stream("POST", "/api/chat", &[], Some(&body("hello")));
         let run = chat.next().unwrap().json()["runId"].as_str().unwrap().to_owned();
-        let listed = home.run(&["ps", "--format", "json"], BOUND);
-        let listed: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
-        let row = |list: &str| listed[list].get(0).cloned();
-        let row = row("starting").or_else(|| row("sessions")).unwrap();
-        assert_eq!((&row["agent"], &row["state"]), (&json!("fake"), &json!("opening")), "{listed}");
+        let row = wait_for("the opening session in ps", BOUND, || {
+            let listed = home.run(&["ps", "--format", "json"], BOUND);
+            let listed: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
+            let row = |list: &str| listed[list].get(0).cloned();
+            row("starting").or_else(|| row("sessions"))
+        });
+        assert_eq!((&row["agent"], &row["state"]), (&json!("fake"), &json!("opening")), "{row}");
         let told = chat.rest();
         let error = told[told.len() - 2].json();
         assert!(error["message"].as_str().unwrap().ends_with(expected), "{error}");
