@@ -13,8 +13,8 @@ pub(super) struct OuterSessions {
     requests: HashMap<String, String>,
     /// The outer id of the last request about each session of the agent.
     sessions: HashMap<String, String>,
-    /// The prompt that runs in each session of the agent. Updates belong to it, whoever else sends
-    /// requests about the session meanwhile.
+    /// The prompt that runs in each session of the agent. Updates belong to it, also
+    /// while other requests about the session are pending.
     prompts: HashMap<String, RunningPrompt>,
 }
 

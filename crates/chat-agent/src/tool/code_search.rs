@@ -62,8 +62,7 @@ pub(super) async fn prepare(
     if terms.is_empty() {
         return Err("The query has no words.".to_owned());
     }
-    let glob = args.optional_text("glob")?.filter(|it| !it.is_empty());
-    let filter = glob.as_deref().map(PathFilter::new).transpose()?;
+    let filter = PathFilter::from_arguments(args)?;
     let roots = search_roots(args.optional_text("path")?, context).await?;
     Ok(PreparedCall {
         input: args.to_input(),

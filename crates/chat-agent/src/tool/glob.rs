@@ -35,6 +35,12 @@ impl PathFilter {
         Ok(PathFilter { matcher: glob.compile_matcher(), matches_name_only })
     }
 
+    /// The filter of a search, from its argument `glob`.
+    pub(super) fn from_arguments(args: &ToolArguments) -> Result<Option<PathFilter>, String> {
+        let glob = args.optional_text("glob")?.filter(|it| !it.is_empty());
+        glob.as_deref().map(PathFilter::new).transpose()
+    }
+
     /// `relative` is the path below the root of the search.
     pub(super) fn is_match(&self, relative: &Path) -> bool {
         let name = if self.matches_name_only {

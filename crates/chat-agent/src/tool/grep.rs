@@ -37,8 +37,7 @@ pub(super) async fn prepare(
 ) -> Result<PreparedCall<ToolWork>, String> {
     let pattern = args.required_text("pattern")?;
     let (matcher, is_literal) = compile_pattern(&pattern, args.flag("ignore_case")?)?;
-    let glob = args.optional_text("glob")?.filter(|it| !it.is_empty());
-    let filter = glob.as_deref().map(PathFilter::new).transpose()?;
+    let filter = PathFilter::from_arguments(args)?;
     let roots = search_roots(args.optional_text("path")?, context).await?;
     Ok(PreparedCall {
         input: args.to_input(),

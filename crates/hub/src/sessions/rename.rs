@@ -18,8 +18,7 @@ impl Sessions {
         frame: &Frame,
     ) -> Result<(), Fault> {
         let session = self.find_session(frame)?.id.clone();
-        let params: Value =
-            serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
+        let params = frame.params_value();
         let name = match params.get("name") {
             Some(Value::String(name)) => Some(name.as_str()),
             Some(Value::Null) => None,
