@@ -3,7 +3,7 @@
 import type { components, operations, paths } from "./schema.js";
 import { follow, type Patience } from "./sse.js";
 
-export { Disconnected } from "./sse.js";
+export { Disconnected, read as readServerSentEvents, type Message as ServerSentEvent } from "./sse.js";
 
 type Schemas = components["schemas"];
 

@@ -71,20 +71,23 @@ export async function* follow(options: Follow): AsyncGenerator<Message, void> {
 /** Gives up the connection if this takes too long. */
 type Soon = <T>(wait: Promise<T>) => Promise<T>;
 
-/** The events of one connection, and nothing for each sign of life. What is cut off is dropped. */
-async function* read(
+/**
+ * Reads the events of one connection, and yields `undefined` for each keep-alive comment.
+ * An event that is cut off is dropped. `id` is the id before the first event; `wait` may limit the time of each read.
+ */
+export async function* read(
   body: ReadableStream<Uint8Array>,
-  id: string,
-  soon: Soon,
+  id = "",
+  wait: Soon = (it) => it,
 ): AsyncGenerator<Message | undefined, void> {
   const reader = body.getReader();
   const decoder = new TextDecoder();
   let [rest, event, data] = ["", "", [] as string[]];
   for (;;) {
-    const { done, value } = await soon(reader.read());
+    const { done, value } = await wait(reader.read());
     if (done) return;
     rest += decoder.decode(value, { stream: true });
-    // A long event comes in many chunks: it is looked through once, when its line is complete.
+    // A long event arrives in many chunks: it is searched once, when its line is complete.
     if (!value.includes(LF)) continue;
     const lines = rest.split("\n");
     rest = lines.pop() ?? "";

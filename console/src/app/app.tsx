@@ -1,0 +1,30 @@
+/** The application: the routes and the frame around every page. Each page is loaded when it is first shown. */
+
+import { Route, Router } from "@solidjs/router";
+import { lazy, type JSX } from "solid-js";
+import { Frame } from "./frame";
+
+const SessionsPage = lazy(() => import("../pages/sessions"));
+const SessionPage = lazy(() => import("../pages/session"));
+const InboxPage = lazy(() => import("../pages/inbox"));
+const UsagePage = lazy(() => import("../pages/usage"));
+const AgentsPage = lazy(() => import("../pages/agents"));
+const FleetPage = lazy(() => import("../pages/fleet"));
+const DevicesPage = lazy(() => import("../pages/devices"));
+const LoginPage = lazy(() => import("../pages/login"));
+
+export function App(): JSX.Element {
+  return (
+    <Router base="/console" root={Frame}>
+      <Route path="/" component={SessionsPage} />
+      <Route path="/inbox" component={InboxPage} />
+      <Route path="/sessions/:id/:tab?" component={SessionPage} />
+      <Route path="/usage" component={UsagePage} />
+      <Route path="/agents" component={AgentsPage} />
+      <Route path="/fleet" component={FleetPage} />
+      <Route path="/devices" component={DevicesPage} />
+      <Route path="/login" component={LoginPage} />
+      <Route path="*" component={SessionsPage} />
+    </Router>
+  );
+}

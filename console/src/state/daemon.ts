@@ -1,0 +1,100 @@
+/**
+ * What this page knows about the daemon: sessions, open requests, the connection. Filled by the change stream.
+ *
+ * Components read the stores; only this module writes them.
+ */
+
+import type { Ask, Session } from "jackfield-client";
+import { createSignal } from "solid-js";
+import { createStore, produce, reconcile } from "solid-js/store";
+import { connectStream, type SendToStream } from "../api/stream/connect";
+import type { AnsweredAsk, ConnectionState, LogEvent, StreamMessage } from "../api/stream/messages";
+
+/** Receives the events of a followed session; `gone` when it was deleted. */
+export interface LogFollower {
+  onEvents(events: LogEvent[]): void;
+  /** The log has events up to this one. */
+  onPosition(last: number): void;
+  onGone(): void;
+}
+
+const [connection, setConnection] = createSignal<ConnectionState>({ status: "connecting" });
+const [isListComplete, setListComplete] = createSignal(false);
+const [sessionRows, setSessionRows] = createStore<Record<string, Session>>({});
+const [openAsks, setOpenAsks] = createStore<Ask[]>([]);
+const [lastAnswered, setLastAnswered] = createSignal<AnsweredAsk[]>([]);
+const followers = new Map<string, Set<LogFollower>>();
+let send: SendToStream = () => {};
+
+/** The state of the connection to the daemon. */
+export { connection };
+/** Whether `sessionRows` has all sessions. */
+export { isListComplete };
+/** All known sessions by id. */
+export { sessionRows };
+/** Open requests to the user, the oldest first. */
+export { openAsks };
+/** The requests that were answered last, here or elsewhere. */
+export { lastAnswered };
+
+/** Connects the page to the daemon. Called once, when the application starts. */
+export function startStream(): void {
+  send = connectStream(receive);
+}
+
+/** Connects now instead of at the next attempt. */
+export const reconnect = (): void => send({ type: "connect" });
+
+/** Calls the follower with all events after this one, possibly with a gap before the first; returns the end of it. */
+export function followLog(sessionId: string, after: number, follower: LogFollower): () => void {
+  const all = followers.get(sessionId) ?? new Set();
+  followers.set(sessionId, all.add(follower));
+  send({ type: "follow", sessionId, after });
+  return () => {
+    all.delete(follower);
+    if (all.size > 0 || followers.get(sessionId) !== all) return;
+    followers.delete(sessionId);
+    send({ type: "unfollow", sessionId });
+  };
+}
+
+const byAge = (a: Ask, b: Ask): number => a.since.localeCompare(b.since);
+const isSameAsk = (a: { sessionId: string; ask: number }, b: typeof a): boolean =>
+  a.sessionId === b.sessionId && a.ask === b.ask;
+
+function receive(message: StreamMessage): void {
+  switch (message.type) {
+    case "connection":
+      setConnection(message.state);
+      break;
+    case "snapshot":
+      setSessionRows(reconcile(Object.fromEntries(message.sessions.map((it) => [it.sessionId, it]))));
+      setOpenAsks(reconcile(message.asks.toSorted(byAge)));
+      setListComplete(message.complete);
+      break;
+    case "sessions":
+      setSessionRows(
+        produce((rows) => {
+          for (const row of message.sessions) rows[row.sessionId] = row;
+          for (const id of message.removed) delete rows[id];
+        }),
+      );
+      break;
+    case "asks": {
+      const isClosed = (it: Ask): boolean => message.answered.some((answer) => isSameAsk(it, answer));
+      const isUpdated = (it: Ask): boolean => message.asks.some((other) => isSameAsk(it, other));
+      const kept = openAsks.filter((it) => !isClosed(it) && !isUpdated(it));
+      setOpenAsks(reconcile([...kept, ...message.asks.filter((it) => !isClosed(it))].toSorted(byAge)));
+      if (message.answered.length > 0) setLastAnswered(message.answered);
+      break;
+    }
+    case "log":
+      for (const it of followers.get(message.sessionId) ?? []) it.onEvents(message.events);
+      break;
+    case "position":
+      for (const it of followers.get(message.sessionId) ?? []) it.onPosition(message.last);
+      break;
+    case "gone":
+      for (const it of followers.get(message.sessionId) ?? []) it.onGone();
+  }
+}
