@@ -22,6 +22,8 @@ export default defineConfig({
   },
   build: {
     target: "es2022",
+    outDir: here("../target/console/dist"),
+    emptyOutDir: true,
     // Pictures and fonts are files: the content security policy permits no data URLs in style sheets.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },

@@ -1,0 +1,35 @@
+/** Signing in: the one-time link, the cookie, devices. */
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { Browser } from "./support/browser.mjs";
+import { Daemon } from "./support/daemon.mjs";
+
+/** @type {Daemon} */
+let daemon;
+/** @type {Browser} */
+let browser;
+before(async () => {
+  [daemon, browser] = await Promise.all([Daemon.start(), Browser.start()]);
+});
+after(async () => {
+  await browser.close();
+  await daemon.end();
+});
+
+test("a link signs one browser in, once", async () => {
+  const url = await daemon.loginUrl();
+  const page = await (await browser.newContext()).newPage();
+  browser.watch(page);
+  await page.goto(url);
+  await page.waitForURL(`${daemon.url}/console/`);
+  await page.getByRole("navigation", { name: "Pages" }).waitFor();
+  const cookies = await page.context().cookies();
+  assert.deepEqual(cookies.map((it) => [it.httpOnly, it.sameSite]), [[true, "Strict"]]);
+  browser.assertNoProblems();
+
+  const other = await (await browser.newContext()).newPage();
+  await other.goto(url);
+  await other.getByRole("alert").waitFor();
+  assert.deepEqual(await other.context().cookies(), []);
+});
