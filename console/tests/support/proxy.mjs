@@ -6,6 +6,8 @@ export class Proxy {
   #server = createServer((client) => this.#accept(client));
   /** @type {Set<import("node:net").Socket>} */
   #sockets = new Set();
+  /** The last GET of each connection. @type {Map<import("node:net").Socket, string>} */
+  #requests = new Map();
   /** @type {"open" | "cut" | "silent"} */
   #mode = "open";
   #target = 0;
@@ -30,7 +32,11 @@ export class Proxy {
     if (this.#mode === "cut") return client.destroy();
     if (this.#mode === "silent") return undefined;
     const server = this.#keep(connect(this.#target, "127.0.0.1"));
-    client.on("data", (data) => this.#mode === "open" && server.write(data));
+    client.on("data", (data) => {
+      const target = /^GET (\S+)/.exec(data.toString("latin1", 0, 200))?.[1];
+      if (target) this.#requests.set(client, target);
+      if (this.#mode === "open") server.write(data);
+    });
     server.on("data", (data) => this.#mode === "open" && client.write(data));
     client.on("close", () => server.destroy());
     server.on("close", () => this.#mode === "open" && client.destroy());
@@ -40,9 +46,17 @@ export class Proxy {
   /** @param {import("node:net").Socket} socket */
   #keep(socket) {
     this.#sockets.add(socket);
-    socket.on("close", () => this.#sockets.delete(socket));
+    socket.on("close", () => {
+      this.#sockets.delete(socket);
+      this.#requests.delete(socket);
+    });
     socket.on("error", () => socket.destroy());
     return socket;
+  }
+
+  /** The targets of open requests for the stream of changes. */
+  openStreams() {
+    return [...this.#requests.values()].filter((it) => it.startsWith("/api/events"));
   }
 
   /** Ends all connections and refuses new ones. */
