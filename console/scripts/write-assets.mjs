@@ -38,7 +38,7 @@ const listFiles = (dir) => {
 const tableRow = (path) => {
   const type = CONTENT_TYPES[extname(path)];
   if (!type) throw new Error(`${path}: no content type is known for this extension`);
-  return `    Asset {
+  return `    ConsoleAsset {
         path: "${path}",
         content_type: "${type}",
         is_immutable: ${path.startsWith("assets/")},
@@ -60,9 +60,9 @@ const initialFiles = (html) => {
 const paths = listFiles(dist);
 const table = `//! The files of the console, written by \`scripts/build-console.sh --write\`.
 
-use super::Asset;
+use super::ConsoleAsset;
 
-pub(super) static ASSETS: &[Asset] = &[
+pub(super) static ASSETS: &[ConsoleAsset] = &[
 ${paths.map(tableRow).join("")}];
 `;
 const tablePath = join(crate, "src/console/asset_table.rs");

@@ -9,6 +9,7 @@ use jackfield_fleet::HostEntry;
 use jackfield_transport::{ClientAuthenticator, EndpointAddress, HubDialer};
 use jackfield_web::{
     acp::acp_routes,
+    console::console_routes,
     http::{RequestGuard, Router, TenantRoutes, WebListener, serve_http},
 };
 use std::{io, sync::Arc, thread::JoinHandle};
@@ -57,8 +58,8 @@ pub(crate) fn start_web(
     let hub = EndpointAddress::Unix(options.paths.socket());
     let extra_routes = options.routes.clone();
     let routes = move |config: WebConfig| {
-        let protocol = acp_routes(&config.hub);
-        protocol
+        acp_routes(&config.hub)
+            .merge(console_routes())
             .merge(extra_routes.as_ref().map_or_else(Router::new, |it| it.create_routes(config)))
     };
     let (dialer, metrics) = (hub.clone().into(), Some(metrics));

@@ -10,7 +10,8 @@
 //! **Invariant:** no request reaches a route before the request guard has accepted it, and no route
 //! sees the token.
 //!
-//! **Invariant:** no response may be stored by a cache: `serve` sets the header on each response.
+//! **Invariant:** no response except the public files of the console may be stored by a cache:
+//! `response_headers` restricts each response.
 //!
 //! **Invariant:** the resources of unauthenticated peers are limited in number, bytes and time, and
 //! unauthenticated peers never exclude authenticated ones.
@@ -23,6 +24,7 @@ pub mod limits;
 mod origin;
 mod request_guard;
 mod request_refusal;
+mod response_headers;
 mod serve;
 mod tenant_routes;
 #[cfg(test)]
@@ -32,7 +34,9 @@ mod web_listener;
 pub use axum::Router;
 pub use host::{HttpHost, InvalidHost};
 pub use origin::{InvalidOrigin, WebOrigin};
+pub(crate) use request_guard::CONSOLE_PATH;
 pub use request_guard::RequestGuard;
+pub(crate) use response_headers::StorableResponse;
 pub use serve::{TokenPresented, serve_http};
 pub use tenant_routes::TenantRoutes;
 pub use web_listener::WebListener;

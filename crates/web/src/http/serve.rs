@@ -7,9 +7,10 @@ use super::limits::{self, ConnectionLimits};
 use super::origin;
 use super::request_guard::{RequestAccess, RequestArrival, RequestGuard};
 use super::request_refusal::RequestRefusal;
+use super::response_headers;
 use super::tenant_routes::TenantRoutes;
 use super::web_listener::WebListener;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use hyper::Request;
 use hyper::body::Incoming;
@@ -202,13 +203,12 @@ impl HttpServerState {
                 why.into_response(version)
             }
         };
+        response_headers::restrict_use(&mut response);
         let headers = response.headers_mut();
         if is_chunked {
             // A proxy may determine its end differently, so nothing that follows is a request.
             headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
-        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        forbid_storing(headers);
         if let Some(origin) = decision.origin {
             origin::add_cors_headers(headers, origin);
         }
@@ -220,14 +220,6 @@ impl HttpServerState {
 /// client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenPresented;
-
-/// Forbids caches to store the response, in addition to other cache headers of its route.
-fn forbid_storing(headers: &mut HeaderMap) {
-    let forbids_storing = |it: &HeaderValue| it.to_str().is_ok_and(|it| it.contains("no-store"));
-    if !headers.get(header::CACHE_CONTROL).is_some_and(forbids_storing) {
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    }
-}
 
 /// The connection of a request.
 #[derive(Clone)]
