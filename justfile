@@ -95,6 +95,14 @@ _live-build:
 build-clients *arguments:
     scripts/build-clients.sh {{ arguments }}
 
+# check, test and build the web console; `--write` also writes the files that the daemon serves
+build-console *arguments:
+    scripts/build-console.sh {{ arguments }}
+
+# install the browser that the tests of the console drive
+install-browser:
+    scripts/install-browser.sh
+
 # install what `just ci` needs and this machine lacks
 install-tools:
     cargo xtask tools
