@@ -42,9 +42,15 @@ pub fn console_routes() -> Router {
         )
 }
 
-/// Serves a file. A path without a dot is a page of the application, which `index.html` draws.
+/// Whether a path is a page of the application, which `index.html` draws. Files have a dot in their names, and so have
+/// the ids of sessions that belong to a tenant.
+fn is_page(path: &str) -> bool {
+    path.starts_with("sessions/") || !path.contains('.')
+}
+
+/// Serves a file or a page.
 fn serve_path(path: &str, request: &HeaderMap) -> Response {
-    let path = if path.contains('.') { path } else { "index.html" };
+    let path = if is_page(path) { "index.html" } else { path };
     let mut response = match ASSETS.iter().find(|it| it.path == path) {
         Some(_) if !accepts_gzip(request) => {
             let why = "the console is stored as gzip only: send `Accept-Encoding: gzip`\n";
@@ -102,7 +108,7 @@ mod tests {
     #[test]
     fn page_paths_have_the_application_and_unknown_files_are_not_found() {
         let status = |path: &str| serve_path(path, &accepting(None)).status();
-        for page in ["", "inbox", "sessions/s-1/changes", "login"] {
+        for page in ["", "inbox", "sessions/s-1/changes", "sessions/acme.s-1", "login"] {
             let response = serve_path(page, &accepting(Some("gzip, br")));
             assert_eq!(response.status(), 200, "{page}");
             assert_eq!(response.headers()[header::CONTENT_TYPE], "text/html; charset=utf-8");
