@@ -17,6 +17,8 @@ export type Session = Schemas["Session"];
 export type SessionShown = Schemas["SessionShown"];
 export type SessionPage = Schemas["SessionList"];
 export type Forked = Schemas["Forked"];
+/** A prompt that waits in the queue of a session. */
+export type WaitingPrompt = Schemas["WaitingPrompt"];
 export type Ask = Schemas["Ask"];
 /** One of the options by its id, `allow` or `deny` for this once, or what a form wants. */
 export type Answer = Schemas["AnswerBody"];
@@ -150,6 +152,16 @@ export class Jackfield {
       return this.#ask("post", "/api/sessions/{sessionId}/fork", { names: { sessionId }, body, signal });
     },
 
+    /** Gives the session this name; `null` removes its name. */
+    rename: async (sessionId: string, name: string | null, call: Call = {}): Promise<void> => {
+      await this.#ask("patch", "/api/sessions/{sessionId}", { names: { sessionId }, body: { name }, ...call });
+    },
+
+    /** Cancels the running turn and withdraws queued prompts; fails with `CONFLICT` if no turn runs. */
+    cancel: async (sessionId: string, call: Call = {}): Promise<void> => {
+      await this.#ask("post", "/api/sessions/{sessionId}/cancel", { names: { sessionId }, ...call });
+    },
+
     /** Ends its agent; the log stays, and a prompt wakes it. */
     close: async (sessionId: string, call: Call = {}): Promise<void> => {
       await this.#ask("post", "/api/sessions/{sessionId}/close", { names: { sessionId }, ...call });
@@ -168,6 +180,25 @@ export class Jackfield {
       const query = { view, additions: additions ? ("1" as const) : undefined };
       const request = { names: { sessionId }, query };
       return this.#events("/api/sessions/{sessionId}/events", request, "gone", reading);
+    },
+  };
+
+  /** The prompts that wait in a session. */
+  readonly queue = {
+    /** In the order in which they run; held prompts, which an earlier daemon left, come last. */
+    list: async (sessionId: string, call: Call = {}): Promise<WaitingPrompt[]> =>
+      (await this.#ask("get", "/api/sessions/{sessionId}/queue", { names: { sessionId }, ...call })).prompts,
+
+    /** Withdraws a prompt: it will not run. */
+    withdraw: async (sessionId: string, prompt: number, call: Call = {}): Promise<void> => {
+      const names = { sessionId, prompt };
+      await this.#ask("delete", "/api/sessions/{sessionId}/queue/{prompt}", { names, ...call });
+    },
+
+    /** Runs a held prompt. */
+    run: async (sessionId: string, prompt: number, call: Call = {}): Promise<void> => {
+      const names = { sessionId, prompt };
+      await this.#ask("post", "/api/sessions/{sessionId}/queue/{prompt}/run", { names, ...call });
     },
   };
 
@@ -225,7 +256,7 @@ export class Jackfield {
     }
     const init: RequestInit = { method: method.toUpperCase(), signal };
     init.headers = { ...this.#headers, ...headers };
-    if (method === "post") {
+    if (method === "post" || method === "patch") {
       init.headers["content-type"] = "application/json";
       init.body = JSON.stringify(body ?? {});
     }
@@ -249,7 +280,7 @@ type Names<Path extends string> = string extends Path
     ? Name | Names<Rest>
     : never;
 
-type Method = "get" | "post" | "delete";
+type Method = "get" | "post" | "patch" | "delete";
 type Query<Name extends keyof operations> = NonNullable<operations[Name]["parameters"]["query"]>;
 /** The JSON that an operation answers with when all is well. */
 type Json<Operation> = Operation extends { responses: infer All }

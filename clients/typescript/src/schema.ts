@@ -198,6 +198,24 @@ export interface paths {
         delete: operations["delete_session"];
         options?: never;
         head?: never;
+        /** Rename a session */
+        patch: operations["rename_session"];
+        trace?: never;
+    };
+    "/api/sessions/{sessionId}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Cancel the running turn of a session and withdraw its queued prompts */
+        post: operations["cancel_turn"];
+        delete?: never;
+        options?: never;
+        head?: never;
         patch?: never;
         trace?: never;
     };
@@ -283,6 +301,57 @@ export interface paths {
         put?: never;
         /** Start a run in an existing session */
         post: operations["prompt_session"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{sessionId}/queue": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the prompts that wait in a session */
+        get: operations["list_queue"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{sessionId}/queue/{prompt}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Withdraw a prompt that waits */
+        delete: operations["withdraw_prompt"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{sessionId}/queue/{prompt}/run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Run a held prompt */
+        post: operations["run_prompt"];
         delete?: never;
         options?: never;
         head?: never;
@@ -854,8 +923,15 @@ export interface components {
             model?: string | null;
             /** @description One of the agent's reasoning options, or `default`. */
             reasoning?: string | null;
+            /** @description Cancel the running turn, and run before the prompts that are queued. */
+            steer?: boolean | null;
             /** @description Instructions that precede the message. */
             systemPrompt?: string | null;
+        };
+        /** @description The queue of a session. */
+        PromptQueue: {
+            /** @description In the order in which they run; the held ones come last. */
+            prompts: components["schemas"]["WaitingPrompt"][];
         };
         /**
          * @description Whether the daemon can serve requests. The version and the counts require the token.
@@ -925,6 +1001,8 @@ export interface components {
             reasoning?: string | null;
             /** @description Continue this session instead of opening one. */
             sessionId?: string | null;
+            /** @description In a session with a running turn: cancel the turn, and run before the prompts that are queued. */
+            steer?: boolean | null;
             /** @description Instructions that precede the message. */
             systemPrompt?: string | null;
             /** @description Open the session even if its agent never requests permission and the policy has deny rules. */
@@ -1127,6 +1205,16 @@ export interface components {
             unheard?: string | null;
             updatedAt: string;
         };
+        /**
+         * @description A change of a session.
+         * @example {
+         *       "name": "parser"
+         *     }
+         */
+        SessionChange: {
+            /** @description The new name; `null` removes the name. No two sessions have the same one. */
+            name: string | null;
+        };
         /** @description An event of a session: its name, and its data as JSON. */
         SessionEvent: {
             /** @description In the view `events`. */
@@ -1255,6 +1343,34 @@ export interface components {
         /** @description The stored files, in the order of the request. */
         UploadedFiles: {
             files: components["schemas"]["UploadedFile"][];
+        };
+        /**
+         * @description A prompt that waits.
+         * @example {
+         *       "prompt": 2,
+         *       "by": "api",
+         *       "at": "2026-11-15T08:30:00.123Z",
+         *       "text": "And the tests",
+         *       "held": false,
+         *       "steers": false
+         *     }
+         */
+        WaitingPrompt: {
+            /** @description When it was queued. */
+            at: string;
+            /** @description The client that sent it. */
+            by: string;
+            /** @description The daemon stopped before it ran: it waits until a client runs it. */
+            held: boolean;
+            /**
+             * Format: int64
+             * @description The number of the prompt in the session.
+             */
+            prompt: number;
+            /** @description It has canceled the turn that was running, and runs before prompts that have not. */
+            steers: boolean;
+            /** @description The first line of its text; `null` if it has none. */
+            text?: string | null;
         };
     };
     responses: never;
@@ -2077,6 +2193,146 @@ export interface operations {
             };
         };
     };
+    rename_session: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example s-7f3abcdefghi */
+                sessionId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SessionChange"];
+            };
+        };
+        responses: {
+            /** @description the session has the name */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Done"];
+                };
+            };
+            /** @description the name is not valid, or another session has it */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the token is missing or wrong */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the session does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the body is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the hub does not reply */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    cancel_turn: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example s-7f3abcdefghi */
+                sessionId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the turn is being canceled */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Done"];
+                };
+            };
+            /** @description the token is missing or wrong */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the session does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description no turn runs */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the hub does not reply */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     close_session: {
         parameters: {
             query?: never;
@@ -2453,6 +2709,160 @@ export interface operations {
             };
             /** @description the agent failed */
             502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the hub does not reply */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    list_queue: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example s-7f3abcdefghi */
+                sessionId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the prompts, the next one first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PromptQueue"];
+                };
+            };
+            /** @description the token is missing or wrong */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the session does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the hub does not reply */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    withdraw_prompt: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example s-7f3abcdefghi */
+                sessionId: string;
+                /** @example 2 */
+                prompt: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the prompt will not run */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Done"];
+                };
+            };
+            /** @description the token is missing or wrong */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the session does not exist, or the prompt does not wait */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the hub does not reply */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    run_prompt: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example s-7f3abcdefghi */
+                sessionId: string;
+                /** @example 2 */
+                prompt: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the prompt is queued or runs */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Done"];
+                };
+            };
+            /** @description the token is missing or wrong */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the session does not exist, or the prompt is not held */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

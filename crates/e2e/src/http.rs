@@ -66,6 +66,10 @@ impl Web {
         self.ask("POST", path, &[], Some(body))
     }
 
+    pub fn patch(&self, path: &str, body: &Value) -> Reply {
+        self.ask("PATCH", path, &[], Some(body))
+    }
+
     pub fn delete(&self, path: &str) -> Reply {
         self.ask("DELETE", path, &[], None)
     }

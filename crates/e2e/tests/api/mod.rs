@@ -1,5 +1,6 @@
 //! The REST API as programs meet it: a real daemon, real agents, plain HTTP.
 
+mod acting;
 mod cut_off;
 mod described;
 mod idempotency;

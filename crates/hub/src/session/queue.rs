@@ -200,14 +200,16 @@ impl Session {
 
     /// `_jackfield/queue`: the queued prompts in order, then the held ones.
     pub(crate) fn list_queue(&self, parts: &mut HubParts, conn: ConnId, id: &str) {
-        let row = |number: u64, held: bool| {
+        let row = |number: u64, held: bool, steers: bool| {
             let it = self.waiting(number)?;
             let (by, since) = (&*it.by, rfc3339(it.at));
             let text = first_prompt_line(&it.frame);
-            Some(json!({ "prompt": number, "by": by, "text": text, "since": since, "held": held }))
+            Some(json!({
+                "prompt": number, "by": by, "text": text, "since": since, "held": held, "steers": steers,
+            }))
         };
-        let queued = self.queue.iter().filter_map(|it| row(it.number?, false));
-        let held = self.held().filter_map(|(number, _)| row(number, true));
+        let queued = self.queue.iter().filter_map(|it| row(it.number?, false, it.steers));
+        let held = self.held().filter_map(|(number, _)| row(number, true, false));
         let rows: Vec<Value> = queued.chain(held).collect();
         parts.clients.answer_request(
             &mut parts.cx,

@@ -51,7 +51,11 @@ fn routes() -> OpenApiRouter<Arc<RestState>> {
         .routes(routes!(runs::cancel_run))
         .routes(routes!(upload::upload_files))
         .routes(routes!(sessions::list_sessions))
-        .routes(routes!(sessions::show_session, sessions::delete_session))
+        .routes(routes!(sessions::show_session, sessions::rename_session, sessions::delete_session))
+        .routes(routes!(sessions::cancel_turn))
+        .routes(routes!(sessions::list_queue))
+        .routes(routes!(sessions::withdraw_prompt))
+        .routes(routes!(sessions::run_prompt))
         .routes(routes!(runs::prompt_session))
         .routes(routes!(sessions::close_session))
         .routes(routes!(sessions::fork_session))
@@ -73,7 +77,7 @@ pub(crate) fn document_route(document: Arc<utoipa::openapi::OpenApi>) -> Router<
 pub(crate) fn routes_with_document() -> (Router<Arc<RestState>>, utoipa::openapi::OpenApi) {
     let (routes, mut document) = routes().split_for_parts();
     for item in document.paths.paths.values_mut() {
-        let operations = [&mut item.get, &mut item.post, &mut item.delete];
+        let operations = [&mut item.get, &mut item.post, &mut item.patch, &mut item.delete];
         for operation in operations.into_iter().flatten().filter(|it| it.security.is_none()) {
             let unauthorized =
                 ResponseBuilder::new().description("the token is missing or wrong").content(

@@ -47,6 +47,8 @@ pub(crate) struct RunBody {
     /// How permission requests are answered. The default is `approve` under [http] in config.toml, which is
     /// `ask` if it is not set.
     pub(crate) approve: Option<RequestedApproval>,
+    /// In a session with a running turn: cancel the turn, and run before the prompts that are queued.
+    pub(crate) steer: Option<bool>,
     /// MCP servers for a new session: an array in the form of ACP, in which a text is the name of a configured
     /// server, or an object with a member per server as in `.mcp.json`.
     pub(crate) mcp_servers: Option<Value>,
@@ -126,6 +128,8 @@ pub(crate) struct PromptBody {
     /// How permission requests are answered. The default is `approve` under [http] in config.toml, which is
     /// `ask` if it is not set.
     approve: Option<RequestedApproval>,
+    /// Cancel the running turn, and run before the prompts that are queued.
+    steer: Option<bool>,
     #[serde(flatten)]
     #[schema(ignore)]
     metadata: Map<String, Value>,
@@ -144,6 +148,7 @@ impl PromptBody {
             reasoning: self.reasoning,
             mode: self.mode,
             approve: self.approve,
+            steer: self.steer,
             metadata: self.metadata,
             ..RunBody::default()
         }

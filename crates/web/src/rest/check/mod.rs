@@ -138,7 +138,7 @@ async fn finish_plan(
         warnings: body.warnings(),
         ..settings
     };
-    let approve = state.choose_approval(body.approve);
+    let (approve, steers) = (state.choose_approval(body.approve), body.steer.unwrap_or(false));
     let closes_session =
         matches!(target, RunTarget::NewSession { .. }) && !body.keep.unwrap_or(true);
     // The agent knows its directory. The prompt describes it only for clients with projects or a system
@@ -156,7 +156,8 @@ async fn finish_plan(
         Ok(RunPrompt { system_prompt, directory, attachments, message: body.message, images })
     })
     .await?;
-    Ok(RunPlan { target, prompt, choices, approve, settings, request: None, closes_session })
+    let request = None;
+    Ok(RunPlan { target, prompt, choices, approve, settings, request, steers, closes_session })
 }
 
 /// Removes attachments and images that cannot be used from the request.

@@ -7,7 +7,7 @@ use crate::rest::runs::new_session_name;
 use jackfield_hub_client::{ClientProtocol, EventLog, HubClientError, HubConnection};
 use jackfield_protocol::acp::Method;
 use jackfield_transport::HubDialer;
-use serde_json::Value;
+use serde_json::{Value, json};
 use shared_connection::SharedConnection;
 use std::time::Duration;
 use tokio::sync::Mutex;
@@ -53,6 +53,15 @@ impl HubClient {
         after: u64,
     ) -> Result<EventLog, HubClientError> {
         EventLog::open(self.connect().await?, session, after).await
+    }
+
+    /// Cancels the running turn of a session and withdraws its queued prompts.
+    pub(crate) async fn cancel_turn(&self, session: &str) -> Result<(), HubClientError> {
+        let mut connection = self.connect().await?;
+        let params = json!({ "sessionId": session });
+        connection.send_notification(Method::SessionCancel, &params).await?;
+        // The response to a request for the same session shows that its hub has received the cancellation.
+        connection.call_method(Method::ControlQueue, &params).await.map(drop)
     }
 
     /// Sends a short request on the shared connection, which receives no events of sessions.
@@ -103,7 +112,6 @@ pub(crate) fn event_line(event: &Value) -> jackfield_hub_client::EventLine {
 mod tests {
     use super::*;
     use jackfield_transport::EndpointAddress;
-    use serde_json::json;
     use std::io::{BufRead as _, BufReader, Write as _};
     use std::os::unix::net::UnixListener;
 

@@ -64,6 +64,8 @@ pub(crate) struct RunPlan {
     pub(crate) approve: ApprovalMode,
     pub(crate) settings: RunSettings,
     pub(crate) request: Option<KeyedRequest>,
+    /// Cancel the running turn of the session, and run before queued prompts.
+    pub(crate) steers: bool,
     /// Close the session when the run has ended, unless another client uses it.
     pub(crate) closes_session: bool,
 }
@@ -206,6 +208,9 @@ impl RunDriver {
         if let Some(opened) = opened {
             meta["opened"] = json!(opened);
         }
+        if plan.steers {
+            meta["steer"] = json!(true);
+        }
         plan.request.iter().for_each(|it| it.add_to(&mut meta));
         let params = json!({
             "sessionId": session,
@@ -341,11 +346,7 @@ pub(super) async fn cancel_run(
         let params = json!({ "sessionId": session, "prompt": prompt });
         return state.hub.call_method(Method::ControlWithdraw, &params).await.map(drop);
     }
-    let mut connection = state.hub.connect().await?;
-    let params = json!({ "sessionId": session });
-    connection.send_notification(Method::SessionCancel, &params).await?;
-    // The response to this request shows that the hub has received the cancellation.
-    connection.call_method(Method::ControlStatus, &json!({})).await.map(drop)
+    state.hub.cancel_turn(&session).await
 }
 
 /// Why the hub responded to a prompt before the prompt was in the log under the id of this run.

@@ -1,11 +1,15 @@
 //! The routes `/api/sessions`: all sessions of the daemon.
 
+mod control;
 mod events;
 mod export;
+mod queue;
 mod routes;
 mod session;
 
+pub(crate) use control::*;
 pub(crate) use events::*;
 pub(crate) use export::*;
+pub(crate) use queue::*;
 pub(crate) use routes::*;
 pub(crate) use session::{SessionResource, find_session};
