@@ -1,16 +1,19 @@
 /** One line that says when the console is not connected, why, and what happens next. */
 
-import { A } from "@solidjs/router";
+import { A, useLocation } from "@solidjs/router";
 import { Match, Switch, type JSX } from "solid-js";
 import { connection, reconnect } from "../state/daemon";
 
 export function ConnectionLine(): JSX.Element {
+  const location = useLocation();
+  const isLoginPage = () => location.pathname.endsWith("/login");
+  const loginPath = () => `/login?next=${encodeURIComponent(location.pathname.replace(/^\/console/, "") + location.search)}`;
   const lost = () => {
     const state = connection();
     return state.status === "lost" ? state : undefined;
   };
   return (
-    <div role="status" aria-live="polite">
+    <div class="connection-status" role="status" aria-live="polite">
       <Switch>
         <Match when={lost()}>
           {(state) => (
@@ -22,10 +25,10 @@ export function ConnectionLine(): JSX.Element {
             </p>
           )}
         </Match>
-        <Match when={connection().status === "signed-out"}>
+        <Match when={connection().status === "signed-out" && !isLoginPage()}>
           <p class="connection-line">
             This browser is signed out. Run <code>jackfield console</code> to sign in again, or{" "}
-            <A href="/login">enter a code</A>.
+            <A href={loginPath()}>enter a code</A>.
           </p>
         </Match>
       </Switch>

@@ -3,8 +3,10 @@
 import { A, type RouteSectionProps } from "@solidjs/router";
 import { Show, Suspense, type JSX } from "solid-js";
 import { openAsks } from "../state/daemon";
+import { me } from "../state/me";
 import { ConnectionLine } from "./connection-line";
 import "./frame.css";
+import { NavIcon, type NavIconName } from "./nav-icons";
 
 export function Frame(props: RouteSectionProps): JSX.Element {
   return (
@@ -17,20 +19,20 @@ export function Frame(props: RouteSectionProps): JSX.Element {
           Jackfield
         </A>
         <nav class="frame-nav" aria-label="Pages">
-          <A href="/" end>
-            Sessions
-          </A>
-          <A href="/inbox">
-            Inbox
+          <NavLink href="/" icon="sessions" label="Sessions" />
+          <NavLink href="/inbox" icon="inbox" label="Inbox">
             <Show when={openAsks.length > 0}>
-              <span class="badge" aria-label={`${openAsks.length} open requests`}>
+              <span class="badge" role="img" aria-label={`${openAsks.length} open requests`}>
                 {openAsks.length}
               </span>
             </Show>
-          </A>
-          <A href="/usage">Usage</A>
-          <A href="/agents">Agents</A>
-          <A href="/devices">Devices</A>
+          </NavLink>
+          <NavLink href="/usage" icon="usage" label="Usage" />
+          <NavLink href="/agents" icon="agents" label="Agents" />
+          <Show when={me()?.fleet}>
+            <NavLink href="/fleet" icon="fleet" label="Fleet" />
+          </Show>
+          <NavLink href="/devices" icon="devices" label="Devices" />
         </nav>
       </header>
       <ConnectionLine />
@@ -38,5 +40,15 @@ export function Frame(props: RouteSectionProps): JSX.Element {
         <Suspense fallback={<p class="loading">Loading…</p>}>{props.children}</Suspense>
       </main>
     </div>
+  );
+}
+
+function NavLink(props: { href: string; icon: NavIconName; label: string; children?: JSX.Element }): JSX.Element {
+  return (
+    <A href={props.href} end={props.href === "/"}>
+      <NavIcon name={props.icon} />
+      <span>{props.label}</span>
+      {props.children}
+    </A>
   );
 }
