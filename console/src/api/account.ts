@@ -17,10 +17,14 @@ export interface Me {
 export interface Device {
   id: string;
   name: string;
-  tenant?: string | null;
-  /** RFC 3339. */
-  createdAt: string;
-  lastSeenAt?: string | null;
+  /** `null` for the operator. */
+  tenant: string | null;
+  /** Unix milliseconds. */
+  createdAt: number;
+  /** Unix milliseconds, precise to an hour. */
+  lastSeenAt: number;
+  /** Whether this browser is the device. */
+  current: boolean;
 }
 
 export const readMe = (): Promise<Me> => requestJson("GET", "/api/me");

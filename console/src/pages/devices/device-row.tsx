@@ -6,7 +6,6 @@ import { TimeAgo } from "../../ui/time-ago";
 
 interface DeviceRowProps {
   device: Device;
-  isThis: boolean;
   onRename(name: string): void;
   onRevoke(): void;
 }
@@ -19,12 +18,12 @@ export function DeviceRow(props: DeviceRowProps): JSX.Element {
         when={isEdited()}
         fallback={
           <>
-            <DeviceDescription device={props.device} isThis={props.isThis} />
+            <DeviceDescription device={props.device} />
             <div class="device-actions">
               <button type="button" aria-label={`Rename ${props.device.name}`} onClick={() => setEdited(true)}>
                 Rename
               </button>
-              <Show when={!props.isThis}>
+              <Show when={!props.device.current}>
                 <button type="button" class="danger" aria-label={`Revoke ${props.device.name}`} onClick={() => props.onRevoke()}>
                   Revoke
                 </button>
@@ -46,24 +45,20 @@ export function DeviceRow(props: DeviceRowProps): JSX.Element {
   );
 }
 
-function DeviceDescription(props: { device: Device; isThis: boolean }): JSX.Element {
+function DeviceDescription(props: { device: Device }): JSX.Element {
   return (
     <div class="device-text">
       <strong>{props.device.name}</strong>
-      <Show when={props.isThis}>
+      <Show when={props.device.current}>
         {" "}
         <span class="badge">this device</span>
       </Show>
       <p class="muted">
         <Show when={props.device.tenant}>{(tenant) => <>tenant {tenant()} · </>}</Show>
         signed in <TimeAgo at={props.device.createdAt} />
-        <Show when={props.device.lastSeenAt}>
-          {(at) => (
-            <>
-              {" "}
-              · last seen <TimeAgo at={at()} />
-            </>
-          )}
+        <Show when={!props.device.current}>
+          {" "}
+          · last seen <TimeAgo at={props.device.lastSeenAt} />
         </Show>
       </p>
     </div>

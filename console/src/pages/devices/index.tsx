@@ -3,7 +3,6 @@
 import { createSignal, For, Show, type JSX } from "solid-js";
 import { listDevices, renameDevice, revokeDevice, type Device } from "../../api/account";
 import { errorText } from "../../api/client";
-import { me } from "../../state/me";
 import { createReloading } from "../../state/reloading";
 import { ConfirmDialog } from "../../ui/confirm-dialog";
 import { Loaded } from "../../ui/loaded";
@@ -26,8 +25,7 @@ export default function DevicesPage(): JSX.Element {
     setRevoked(undefined);
     void change(() => revokeDevice(device.id));
   };
-  const isThis = (device: Device): boolean => device.id === me()?.device?.id;
-  const thisFirst = (all: Device[]): Device[] => [...all.filter(isThis), ...all.filter((it) => !isThis(it))];
+  const thisFirst = (all: Device[]): Device[] => all.toSorted((a, b) => Number(b.current) - Number(a.current));
 
   return (
     <div class="page devices">
@@ -45,7 +43,6 @@ export default function DevicesPage(): JSX.Element {
                 {(device) => (
                   <DeviceRow
                     device={device}
-                    isThis={isThis(device)}
                     onRename={(name) => void change(() => renameDevice(device.id, name))}
                     onRevoke={() => setRevoked(device)}
                   />
