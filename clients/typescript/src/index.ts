@@ -19,6 +19,10 @@ export type SessionPage = Schemas["SessionList"];
 export type Forked = Schemas["Forked"];
 /** A prompt that waits in the queue of a session. */
 export type WaitingPrompt = Schemas["WaitingPrompt"];
+/** An event of a session as an exported file has it. */
+export type LogEvent = Schemas["LogEvent"];
+/** Events of a session in order, with the number of its last event. */
+export type LogPage = Schemas["LogPage"];
 export type Ask = Schemas["Ask"];
 /** One of the options by its id, `allow` or `deny` for this once, or what a form wants. */
 export type Answer = Schemas["AnswerBody"];
@@ -33,10 +37,10 @@ export type RunEvent = Schemas["RunEvent"] & { id: string };
 /** An event of a session in the chosen view; `gone` is the last one of a session that was deleted. */
 export type SessionEvent<V extends View = "events"> = { id: string } & Extract<
   Schemas["SessionEvent"],
-  { event: { events: "agent"; envelopes: "envelope"; acp: "message" }[V] | "gone" }
+  { event: { events: "agent"; envelopes: "envelope"; acp: "message"; log: "log" }[V] | "gone" }
 >;
 /** How a session is told. */
-export type View = "events" | "envelopes" | "acp";
+export type View = "events" | "envelopes" | "acp" | "log";
 
 /** An answer of Jackfield that is an error. */
 export class JackfieldError extends Error implements Omit<Schemas["ApiError"], "retryable"> {
@@ -170,6 +174,12 @@ export class Jackfield {
     /** Removes it with its log, for good. */
     delete: async (sessionId: string, call: Call = {}): Promise<void> => {
       await this.#ask("delete", "/api/sessions/{sessionId}", { names: { sessionId }, ...call });
+    },
+
+    /** A page of its events: the last ones, or those before or after an event. */
+    log: (sessionId: string, options: Call & Query<"session_log"> = {}): Promise<LogPage> => {
+      const { signal, ...query } = options;
+      return this.#ask("get", "/api/sessions/{sessionId}/log", { names: { sessionId }, query, signal });
     },
 
     /** All that was said in it, and then what is being said, until it is deleted. */

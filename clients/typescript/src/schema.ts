@@ -290,6 +290,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sessions/{sessionId}/log": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a page of the events of a session: the last ones, or those before or after an event
+         * @description A page ends after about 4 MiB. The session is not woken.
+         */
+        get: operations["session_log"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/sessions/{sessionId}/prompt": {
         parameters: {
             query?: never;
@@ -874,6 +894,44 @@ export interface components {
         Forked: {
             sessionId: string;
         };
+        /**
+         * @description An event of a log, as an exported file has it.
+         * @example {
+         *       "seq": 7,
+         *       "at": 1700000000123,
+         *       "is": "said",
+         *       "turn": 1,
+         *       "frame": {
+         *         "jsonrpc": "2.0",
+         *         "method": "session/update",
+         *         "params": {}
+         *       }
+         *     }
+         */
+        LogEvent: {
+            /** @description Milliseconds since 1970. */
+            at: number;
+            /** @description What happened: `said`, `prompted`, `ended`, `asked`, … */
+            is: string;
+            /** @description The position in the log, from 1 and without gaps. */
+            seq: number;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description A page of the events of a session. */
+        LogPage: {
+            /** @description In the order of their sequence numbers. An event that is damaged on disk is left out. */
+            events: components["schemas"]["LogEvent"][];
+            /** @description Whether the session has later events than this page. */
+            hasAfter: boolean;
+            /** @description Whether the session has earlier events than this page. */
+            hasBefore: boolean;
+            /**
+             * Format: int64
+             * @description The sequence number of the last event of the session.
+             */
+            last: number;
+        };
         /** @description One option of a permission request. */
         PermissionChoice: {
             id: string;
@@ -1231,6 +1289,11 @@ export interface components {
             data: unknown;
             /** @enum {string} */
             event: "message";
+        } | {
+            /** @description In the view `log`. */
+            data: components["schemas"]["LogEvent"];
+            /** @enum {string} */
+            event: "log";
         } | {
             /** @description The last event: the session was deleted. */
             data: unknown;
@@ -2387,7 +2450,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description The format of the events [default: events]. */
-                view?: "acp" | "events" | "envelopes";
+                view?: "acp" | "events" | "envelopes" | "log";
                 /**
                  * @description Start after this event: the id of the last received event.
                  * @example 120
@@ -2580,6 +2643,72 @@ export interface operations {
             };
             /** @description the body is not JSON */
             415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the hub does not reply */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    session_log: {
+        parameters: {
+            query?: {
+                /** @description The events before this one, the last ones of them. */
+                before?: number;
+                /** @description The events after this one, the first ones of them. */
+                after?: number;
+                /** @description The maximum number of events [default: 200]. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @example s-7f3abcdefghi */
+                sessionId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description a page of events */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LogPage"];
+                };
+            };
+            /** @description the query is invalid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the token is missing or wrong */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the session does not exist */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

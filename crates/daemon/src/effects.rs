@@ -6,7 +6,7 @@ use crate::{
     append_queue::AppendQueue,
     copy::ForkTranslator,
     environment,
-    journal_inputs::{HUB_READ_TOKEN, to_append_failure, to_read_failure, to_read_input},
+    journal_inputs::{JournalReader, to_append_failure, to_read_failure, to_read_input},
     metrics::LoopCounters,
     observe,
     served::{AgentServices, ServedResponse},
@@ -15,7 +15,10 @@ use crate::{
 use bytes::Bytes;
 use jackfield_agents::{AgentHandle, AgentProcessEvent, LaunchCommand, StdoutFormat, StopUrgency};
 use jackfield_events::{Seq, SessionId, SessionSummary};
-use jackfield_hub::{AgentId, AppendFailure, ConnId, Exit, Input, Launch, Output, limits};
+use jackfield_hub::{
+    AgentId, AppendFailure, ConnId, Exit, Input, Launch, Output,
+    limits::{READ_BYTES_MAX, READ_EVENTS_MAX},
+};
 use jackfield_journal::{JournalCompletion, NonBlockingJournal};
 use jackfield_protocol::{Fault, acp::Method, chain};
 use jackfield_transport::ClientHandle;
@@ -95,8 +98,16 @@ impl HubEffects {
             Output::Summarize { session, upto, summary } => {
                 self.append_queue.summarize(&session, upto, summary);
             }
-            Output::Read { conn, session, after } => self.start_read(conn.0, session, after),
-            Output::Recall { session, after } => self.start_read(HUB_READ_TOKEN, session, after),
+            Output::Read { conn, session, after } => {
+                self.start_read(JournalReader::Subscriber(conn), session, after, READ_EVENTS_MAX);
+            }
+            Output::ReadPage { page, session, after, events_max } => {
+                let events_max = events_max.min(READ_EVENTS_MAX);
+                self.start_read(JournalReader::Page(page), session, after, events_max);
+            }
+            Output::Recall { session, after } => {
+                self.start_read(JournalReader::Hub, session, after, READ_EVENTS_MAX);
+            }
             Output::Copy { from, upto, to, last } => {
                 let fork = Box::new(ForkTranslator::new(to.clone(), last));
                 if let Some(refused) =
@@ -150,9 +161,16 @@ impl HubEffects {
         }
     }
 
-    fn start_read(&mut self, token: u64, session: SessionId, after: Seq) {
-        let (events, bytes) = (limits::READ_EVENTS_MAX, limits::READ_BYTES_MAX);
-        let refused = self.journal_port.start_read(token, session.into(), after.0, events, bytes);
+    fn start_read(
+        &mut self,
+        reader: JournalReader,
+        session: SessionId,
+        after: Seq,
+        events_max: usize,
+    ) {
+        let (token, after) = (reader.to_token(), after.0);
+        let refused =
+            self.journal_port.start_read(token, session.into(), after, events_max, READ_BYTES_MAX);
         if let Some(refused) = refused {
             self.on_journal_completion(refused);
         }

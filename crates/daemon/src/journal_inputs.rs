@@ -1,31 +1,84 @@
 //! Converts results of the journal to inputs of the hub.
 
 use jackfield_events::{Seq, SessionEvent, SessionId};
-use jackfield_hub::{AppendFailure, ConnId, Input, StorageFault};
+use jackfield_hub::{AppendFailure, ConnId, Input, PageReadFailure, StorageFault};
 use jackfield_journal::{AppendError, JournalStorageFault, ReadError, StoredEvent};
 use jackfield_protocol::chain;
 
-/// The read token of the hub itself. Connection ids start at 1.
-pub(crate) const HUB_READ_TOKEN: u64 = 0;
+/// What a read of the journal is for. The journal returns it as a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum JournalReader {
+    /// The hub itself.
+    Hub,
+    Subscriber(ConnId),
+    /// A page of a log, by its number.
+    Page(u64),
+}
 
-/// Decodes what the journal read; an invalid line fails the read, since events must not be skipped.
+/// Tokens of pages are above those of connections, whose ids start at 1.
+const PAGE_TOKENS: u64 = 1 << 63;
+
+impl JournalReader {
+    pub(crate) fn to_token(self) -> u64 {
+        match self {
+            JournalReader::Hub => 0,
+            JournalReader::Subscriber(ConnId(conn)) => conn,
+            JournalReader::Page(page) => PAGE_TOKENS | page,
+        }
+    }
+
+    fn from_token(token: u64) -> JournalReader {
+        match token {
+            0 => JournalReader::Hub,
+            conn if conn < PAGE_TOKENS => JournalReader::Subscriber(ConnId(conn)),
+            page => JournalReader::Page(page & !PAGE_TOKENS),
+        }
+    }
+
+    /// The input for a read that failed; if `damaged`, every retry fails, too.
+    fn failure_input(self, session: SessionId, after: Seq, why: String, damaged: bool) -> Input {
+        match self {
+            JournalReader::Hub => Input::RecallFailed { session, why },
+            JournalReader::Subscriber(conn) => {
+                Input::ReadFailed { conn, session, after, why, damaged }
+            }
+            JournalReader::Page(page) => {
+                let events = Err(PageReadFailure { why, damaged });
+                Input::PageRead { page, events }
+            }
+        }
+    }
+}
+
+/// Decodes what the journal read. An invalid line fails the read: subscribers must not miss an event.
+/// A page ends before it, so that the next read of the page starts there.
 pub(crate) fn to_read_input(
     token: u64,
     session: SessionId,
     after: u64,
     lines: &[StoredEvent],
 ) -> Input {
-    let (conn, after) = (ConnId(token), Seq(after));
-    let events = lines.iter().map(|it| SessionEvent::decode(Seq(it.seq), &it.line));
-    match events.collect::<Result<Vec<_>, _>>() {
-        Ok(events) if token == HUB_READ_TOKEN => Input::Recalled { session, after, events },
-        Ok(events) => Input::Read { conn, session, after, events },
-        Err(error) => {
-            tracing::error!(%session, after = after.0, why = error.why, "failed to decode event");
-            if token == HUB_READ_TOKEN {
-                return Input::RecallFailed { session, why: error.why };
+    let (reader, after) = (JournalReader::from_token(token), Seq(after));
+    let (mut events, mut invalid) = (Vec::with_capacity(lines.len()), None);
+    for stored in lines {
+        match SessionEvent::decode(Seq(stored.seq), &stored.line) {
+            Ok(event) => events.push(event),
+            Err(error) => {
+                invalid = Some(error);
+                break;
             }
-            Input::ReadFailed { conn, session, after, why: error.why, damaged: true }
+        }
+    }
+    match (reader, invalid) {
+        (JournalReader::Page(page), None) => Input::PageRead { page, events: Ok(events) },
+        (JournalReader::Page(page), Some(_)) if !events.is_empty() => {
+            Input::PageRead { page, events: Ok(events) }
+        }
+        (JournalReader::Hub, None) => Input::Recalled { session, after, events },
+        (JournalReader::Subscriber(conn), None) => Input::Read { conn, session, after, events },
+        (_, Some(error)) => {
+            tracing::error!(%session, after = after.0, why = error.why, "failed to decode event");
+            reader.failure_input(session, after, error.why, true)
         }
     }
 }
@@ -39,12 +92,8 @@ pub(crate) fn to_read_failure(
 ) -> Input {
     let why = chain(error);
     tracing::error!(%session, after, why, "failed to read the journal");
-    if token == HUB_READ_TOKEN {
-        return Input::RecallFailed { session, why };
-    }
-    let (conn, after) = (ConnId(token), Seq(after));
     let is_damaged = matches!(error, ReadError::Damaged { .. });
-    Input::ReadFailed { conn, session, after, why, damaged: is_damaged }
+    JournalReader::from_token(token).failure_input(session, Seq(after), why, is_damaged)
 }
 
 /// Why the hub must stop or retry an append.

@@ -38,6 +38,9 @@ impl InputRecorder {
             Input::Read { conn, session, after, events } => {
                 writeln!(line, "{} read {conn} {session} {} +{}", now.0, after.0, events.len())
             }
+            Input::PageRead { page, events: Ok(events) } => {
+                writeln!(line, "{} read page {page} +{}", now.0, events.len())
+            }
             Input::Durable { session, upto } => {
                 writeln!(line, "{} durable {session} {}", now.0, upto.0)
             }

@@ -109,6 +109,7 @@ impl Hub {
             }
             Method::ControlOperator => sessions.check_operation(parts, conn, id, frame),
             Method::ControlFindKey => sessions.on_find_key(parts, conn, id, frame),
+            Method::ControlReadLog => sessions.read_log(parts, conn, id, frame),
             Method::ControlRename => sessions.rename_session(parts, conn, id, frame),
             Method::ControlQueue => {
                 sessions.find_session(frame)?.list_queue(parts, conn, id);

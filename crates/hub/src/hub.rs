@@ -100,6 +100,7 @@ impl Hub {
                 sessions.with(&session, |it| it.on_damaged_read(parts, conn, after, &why));
             }
             Input::ReadFailed { conn, session, .. } => parts.cx.schedule_read_retry(session, conn),
+            Input::PageRead { page, events } => sessions.on_log_page_read(parts, page, events),
             Input::Recalled { session, after, events } => {
                 sessions.with(&session, |it| it.on_recalled(parts, after, &events));
             }
@@ -232,6 +233,7 @@ impl Hub {
             HubTimer::ReadRetry(id, conn) => {
                 sessions.with(&id, |it| it.request_read(&mut parts.cx, conn));
             }
+            HubTimer::LogPage(page) => sessions.continue_log_page(parts, page),
             HubTimer::Silence(id) => sessions.with(&id, |it| it.on_silence_timer(parts)),
             HubTimer::Idle(id) => sessions.with(&id, |it| it.on_idle_timer(parts)),
             HubTimer::Unattended(id) => sessions.with(&id, |it| it.on_unattended_timer(parts)),

@@ -52,6 +52,8 @@ pub enum Input {
     Read { conn: ConnId, session: SessionId, after: Seq, events: Vec<SessionEvent> },
     /// [`crate::Output::Read`] failed; if `damaged`, every retry fails, too.
     ReadFailed { conn: ConnId, session: SessionId, after: Seq, why: String, damaged: bool },
+    /// The result of [`crate::Output::ReadPage`]: the first durable events after `after`.
+    PageRead { page: u64, events: Result<Vec<SessionEvent>, PageReadFailure> },
     /// The result of [`crate::Output::Recall`]: the first durable events after `after`.
     Recalled { session: SessionId, after: Seq, events: Vec<SessionEvent> },
     /// [`crate::Output::Recall`] failed.
@@ -100,6 +102,14 @@ impl Exit {
     pub(crate) fn with_status(status: String) -> Exit {
         Exit { status, stderr: String::new(), started: true, shortage: false }
     }
+}
+
+/// Why events of a page could not be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PageReadFailure {
+    pub why: String,
+    /// The first event is damaged, and every retry fails, too.
+    pub damaged: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

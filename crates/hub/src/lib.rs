@@ -45,7 +45,7 @@ pub use config::{AgentPool, AskRule, Config, Liveness, McpConfig, Sleep, Unanswe
 pub use fanout::{Rendering, cancel_notice};
 pub use hub::{Hub, Recovered};
 pub use id::{AgentId, ConnId};
-pub use input::{AppendFailure, Exit, Input};
+pub use input::{AppendFailure, Exit, Input, PageReadFailure};
 pub use jackfield_events::{Seq, SessionId, Time};
 pub use jackfield_policy::PolicySet;
 pub use jackfield_protocol::rfc3339;

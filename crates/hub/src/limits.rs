@@ -13,6 +13,12 @@ pub const OUTBOX_BYTES_LOW: usize = OUTBOX_BYTES_MAX / 4;
 pub const READ_EVENTS_MAX: usize = 2048;
 pub const READ_BYTES_MAX: usize = 1024 * 1024;
 
+/// Events in a page of a log, unless the client wants another number, and at most: some screens of a transcript.
+pub const LOG_PAGE_EVENTS: u64 = 200;
+pub const LOG_PAGE_EVENTS_MAX: u64 = 1000;
+/// Bytes in a page of a log: as much as a client may have unwritten. One event may be larger.
+pub const LOG_PAGE_BYTES_MAX: usize = OUTBOX_BYTES_MAX;
+
 /// Bytes appended and not yet durable, per session. Above it the agent's pipe is no longer read.
 pub const HELD_BYTES_MAX: usize = 4 * 1024 * 1024;
 pub const HELD_BYTES_LOW: usize = HELD_BYTES_MAX / 2;

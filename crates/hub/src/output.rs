@@ -19,6 +19,9 @@ pub enum Output {
     Summarize { session: SessionId, upto: Seq, summary: Bytes },
     /// Read events after `after`; answer with [`crate::Input::Read`].
     Read { conn: ConnId, session: SessionId, after: Seq },
+    /// Read at most `events_max` events after `after` for a page of a log; answer with
+    /// [`crate::Input::PageRead`].
+    ReadPage { page: u64, session: SessionId, after: Seq, events_max: usize },
     /// Read events after `after` for the hub itself; answer with [`crate::Input::Recalled`].
     Recall { session: SessionId, after: Seq },
     /// Copy the events up to `upto` into a new stream, each with the id of the new session

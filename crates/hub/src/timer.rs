@@ -24,6 +24,8 @@ pub(crate) enum HubTimer {
     Summary(SessionId),
     /// Retry a failed read for this client.
     ReadRetry(SessionId, crate::ConnId),
+    /// Retry a failed read of a page of a log.
+    LogPage(u64),
     /// Check whether the agent is silent for too long in this session.
     Silence(SessionId),
     /// Check whether this session is idle for long enough to be suspended.

@@ -4,6 +4,7 @@ mod acting;
 mod cut_off;
 mod described;
 mod idempotency;
+mod log_pages;
 mod mcp;
 pub(crate) mod metrics;
 mod open_design;

@@ -19,6 +19,7 @@ fn requests(cwd: &Path) -> Vec<(&'static str, Value)> {
         ("_jackfield/attach", json!({ "after": 0, "facts": true })),
         ("_jackfield/answer", json!({ "ask": 1, "result": {} })),
         ("_jackfield/queue", json!({})),
+        ("_jackfield/read_log", json!({ "limit": 2 })),
         ("_jackfield/release", json!({})),
         ("_jackfield/rename", json!({ "name": "x" })),
         ("_jackfield/withdraw", json!({ "prompt": 1 })),

@@ -13,6 +13,7 @@ mod gauges;
 mod import;
 mod keys;
 mod list;
+mod log_pages;
 mod open;
 mod operator;
 mod oversized;
@@ -28,6 +29,7 @@ use crate::{
 };
 use fork::SessionFork;
 use jackfield_protocol::{Fault, Frame};
+use log_pages::LogPages;
 use std::collections::BTreeMap;
 
 #[derive(Debug, Default)]
@@ -35,6 +37,7 @@ pub(crate) struct Sessions {
     by_id: BTreeMap<SessionId, Session>,
     /// Sessions that are being copied, by the id of the copy.
     forks: BTreeMap<SessionId, SessionFork>,
+    log_pages: LogPages,
 }
 
 impl Sessions {
@@ -44,7 +47,7 @@ impl Sessions {
         sessions: impl IntoIterator<Item = Session>,
     ) -> Sessions {
         let by_id = sessions.into_iter().map(|it| (it.id.clone(), it)).collect();
-        let mut sessions = Sessions { by_id, forks: BTreeMap::new() };
+        let mut sessions = Sessions { by_id, ..Sessions::default() };
         sessions.index_all_keys(cx);
         for session in sessions.by_id.values_mut() {
             session.end_turn_of_last_daemon(cx);

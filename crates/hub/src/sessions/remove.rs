@@ -38,6 +38,7 @@ impl Sessions {
         session.leave_all_agents(parts);
         let (was_requested, mut end) = session.end_subscriptions(parts, fault);
         self.abandon_forks_of(parts, id, &mut end);
+        self.abandon_log_pages_of(parts, id, &mut end);
         end.send_moved_notices(&mut parts.clients, &mut parts.cx, id);
         if was_requested {
             parts.cx.outputs.push_back(Output::SessionReleased { session: id.clone() });

@@ -172,6 +172,8 @@ methods! {
         Ours ToAgent Request Connection Hub Passing, Allowed Allowed Audited Owner;
     ControlQueue "_jackfield/queue":
         Ours ToAgent Request Session Hub Passing, Allowed Allowed Audited Owner;
+    ControlReadLog "_jackfield/read_log":
+        Ours ToAgent Request Session Hub Passing, Allowed Allowed Skipped Owner;
     ControlRelease "_jackfield/release":
         Ours ToAgent Request Session Hub Passing, Allowed Allowed Audited Owner;
     ControlRename "_jackfield/rename":

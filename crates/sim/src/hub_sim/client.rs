@@ -212,7 +212,8 @@ impl HubWorld {
         let some = Some(session);
         match self.rng.below(100) {
             0..=33 => self.send_prompt(conn, session),
-            34..=38 => self.act_on_queue(conn, session),
+            34..=36 => self.act_on_queue(conn, session),
+            37..=38 => self.read_log_page(conn, session),
             39 => self.send_fork(conn, session),
             40..=47 => self.notify_session(conn, session, "session/cancel"),
             48..=52 => self.withdraw_request(conn),

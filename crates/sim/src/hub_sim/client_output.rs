@@ -77,6 +77,11 @@ impl HubWorld {
         {
             return self.on_forked(conn, fork.into());
         }
+        if request.kind == RequestKind::ReadLog && answer.is_result {
+            self.tally.count("log pages read");
+            let session = request.session.as_ref().expect("read in a session");
+            self.page_has_the_stored_events(session, frame);
+        }
         if request.kind == RequestKind::Release && !answer.is_result {
             let session = request.session.as_ref().expect("released in a session");
             self.queue_tracker.on_release_refused(session, request.token);

@@ -4,7 +4,7 @@
 use super::copy::SessionCopy;
 use bytes::Bytes;
 use jackfield_events::{SessionEvent, SessionSummary};
-use jackfield_hub::{AppendFailure, ConnId, Input, Seq, SessionId, StorageFault};
+use jackfield_hub::{AppendFailure, ConnId, Input, PageReadFailure, Seq, SessionId, StorageFault};
 use jackfield_test_support::rng::Rng;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,8 +12,17 @@ use std::collections::{BTreeMap, VecDeque};
 pub(super) const READ_EVENTS: usize = 8;
 pub(super) const READ_BYTES: usize = 2048;
 
-/// The connection id of reads by the hub itself; clients are numbered from 1.
-pub(super) const HUB_READER: ConnId = ConnId(0);
+/// What a read is for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum LogReader {
+    /// The hub itself.
+    Hub,
+    Subscriber(ConnId),
+    Page {
+        page: u64,
+        events_max: usize,
+    },
+}
 
 #[derive(Debug, Default)]
 pub(super) struct SimulatedDisk {
@@ -41,7 +50,7 @@ pub(super) struct SessionStream {
     in_flight: Option<AppendBatch>,
     /// The result of the append in flight, not yet received by the hub.
     pub(super) done: VecDeque<Input>,
-    reads: VecDeque<(ConnId, Seq)>,
+    reads: VecDeque<(LogReader, Seq)>,
     /// Results of reads that the hub has not received yet; they may be outdated.
     pub(super) answers: VecDeque<Input>,
 }
@@ -109,8 +118,14 @@ impl SessionStream {
         self.late_summary = Some(summary);
     }
 
-    pub(super) fn ask_read(&mut self, conn: ConnId, after: Seq) {
-        self.reads.push_back((conn, after));
+    pub(super) fn ask_read(&mut self, reader: LogReader, after: Seq) {
+        self.reads.push_back((reader, after));
+    }
+
+    /// A durable event as it is stored.
+    pub(super) fn stored_line(&self, seq: u64) -> Option<String> {
+        let line = self.lines.get(place(Seq(seq)))?;
+        Some(String::from_utf8_lossy(line).into_owned())
     }
 
     pub(super) fn has_reads(&self) -> bool {
@@ -237,31 +252,40 @@ impl SessionStream {
 
     /// Performs the oldest read. It returns a prefix of the durable events, possibly a stale one.
     pub(super) fn perform_read(&mut self, session: &SessionId, stale: Option<usize>, fails: bool) {
-        let Some((conn, after)) = self.reads.pop_front() else { return };
+        let Some((reader, after)) = self.reads.pop_front() else { return };
         let session = session.clone();
         if fails {
             let why = "the disk is away".to_owned();
-            return self.answers.push_back(if conn == HUB_READER {
-                Input::RecallFailed { session, why }
-            } else {
-                Input::ReadFailed { conn, session, after, why, damaged: false }
+            return self.answers.push_back(match reader {
+                LogReader::Hub => Input::RecallFailed { session, why },
+                LogReader::Subscriber(conn) => {
+                    Input::ReadFailed { conn, session, after, why, damaged: false }
+                }
+                LogReader::Page { page, .. } => {
+                    let events = Err(PageReadFailure { why, damaged: false });
+                    Input::PageRead { page, events }
+                }
             });
         }
         let first = usize::try_from(after.0).expect("logs are short").min(self.lines.len());
+        let events_max = match reader {
+            LogReader::Page { events_max, .. } => events_max.min(READ_EVENTS),
+            LogReader::Hub | LogReader::Subscriber(_) => READ_EVENTS,
+        };
         let (mut events, mut bytes) = (Vec::new(), 0);
         for (index, line) in self.lines.iter().enumerate().skip(first) {
             bytes += line.len();
-            let full = events.len() == READ_EVENTS || (!events.is_empty() && READ_BYTES < bytes);
+            let full = events.len() == events_max || (!events.is_empty() && READ_BYTES < bytes);
             if full || stale.is_some_and(|most| most <= events.len()) {
                 break;
             }
             let event = SessionEvent::decode(Seq(index as u64 + 1), line);
             events.push(event.expect("stored events can be decoded"));
         }
-        self.answers.push_back(if conn == HUB_READER {
-            Input::Recalled { session, after, events }
-        } else {
-            Input::Read { conn, session, after, events }
+        self.answers.push_back(match reader {
+            LogReader::Hub => Input::Recalled { session, after, events },
+            LogReader::Subscriber(conn) => Input::Read { conn, session, after, events },
+            LogReader::Page { page, .. } => Input::PageRead { page, events: Ok(events) },
         });
     }
 

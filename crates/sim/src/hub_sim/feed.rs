@@ -4,7 +4,7 @@ use super::{
     HubWorld,
     check::{self, DeliveryPosition, ForeignAccess, RequestKind, check_invariant},
     copy::SessionCopy,
-    disk::HUB_READER,
+    disk::LogReader,
     markers,
 };
 use jackfield_events::{EventBody, SessionEvent, TurnStarted};
@@ -180,7 +180,12 @@ impl HubWorld {
             }
             Output::Read { conn, session, after } => {
                 if let Some(stream) = self.disk.streams.get_mut(&session) {
-                    stream.ask_read(conn, after);
+                    stream.ask_read(LogReader::Subscriber(conn), after);
+                }
+            }
+            Output::ReadPage { page, session, after, events_max } => {
+                if let Some(stream) = self.disk.streams.get_mut(&session) {
+                    stream.ask_read(LogReader::Page { page, events_max }, after);
                 }
             }
             Output::Delete { session } => {
@@ -220,7 +225,7 @@ impl HubWorld {
             Output::Note(note) => self.on_note(&note),
             Output::Recall { session, after } => {
                 if let Some(stream) = self.disk.streams.get_mut(&session) {
-                    stream.ask_read(HUB_READER, after);
+                    stream.ask_read(LogReader::Hub, after);
                 }
             }
             Output::Serve { agent, frame, .. } => self.serve(agent, &frame),

@@ -1,4 +1,5 @@
-//! How simulated clients use the prompt queue: prompt, steer, withdraw and release held prompts; and how they fork.
+//! How simulated clients use the prompt queue: prompt, steer, withdraw and release held prompts; and how they fork and read pages of a
+//! log.
 
 use super::{HubWorld, check::RequestKind};
 use jackfield_hub::{ConnId, SessionId};
@@ -43,6 +44,18 @@ impl HubWorld {
                 "",
             ),
         }
+    }
+
+    /// Reads a page of the log.
+    pub(super) fn read_log_page(&mut self, conn: ConnId, session: &SessionId) {
+        let (limit, seq) = (1 + self.rng.below(20), self.rng.below(40));
+        let params = match self.rng.below(3) {
+            0 => format!(r#""limit":{limit}"#),
+            1 => format!(r#""limit":{limit},"before":{seq}"#),
+            _ => format!(r#""limit":{limit},"after":{seq}"#),
+        };
+        let (kind, method) = (RequestKind::ReadLog, "_jackfield/read_log");
+        self.send_request(conn, kind, Some(session), method, &params);
     }
 
     pub(super) fn send_fork(&mut self, conn: ConnId, session: &SessionId) {

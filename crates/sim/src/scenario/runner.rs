@@ -304,6 +304,11 @@ impl ScenarioRunner {
                 let events = log.filter(|it| after < it.seq).take(limits::READ_EVENTS_MAX).cloned();
                 return Some(Input::Read { conn, session, after, events: events.collect() });
             }
+            Output::ReadPage { page, session, after, events_max } => {
+                let log = self.journal.get(&session).into_iter().flatten();
+                let events = log.filter(|it| after < it.seq).take(events_max).cloned();
+                return Some(Input::PageRead { page, events: Ok(events.collect()) });
+            }
             Output::Recall { session, after } => {
                 let log = self.journal.get(&session).into_iter().flatten();
                 let events = log.filter(|it| after < it.seq).take(limits::READ_EVENTS_MAX).cloned();

@@ -61,6 +61,7 @@ fn routes() -> OpenApiRouter<Arc<RestState>> {
         .routes(routes!(sessions::fork_session))
         .routes(routes!(sessions::export_session))
         .routes(routes!(sessions::session_events))
+        .routes(routes!(sessions::session_log))
         .routes(routes!(asks::list_asks))
         .routes(routes!(asks::answer_ask))
         .routes(routes!(operations::healthz))

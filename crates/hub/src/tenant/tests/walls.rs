@@ -26,6 +26,7 @@ fn requests() -> BTreeMap<&'static str, Value> {
         ("_jackfield/attach", json!({ "after": 0 })),
         ("_jackfield/import", json!({ "lines": [] })),
         ("_jackfield/queue", json!({})),
+        ("_jackfield/read_log", json!({ "limit": 2 })),
         ("_jackfield/release", json!({})),
         ("_jackfield/rename", json!({ "name": "x" })),
         ("_jackfield/withdraw", json!({ "prompt": 1 })),

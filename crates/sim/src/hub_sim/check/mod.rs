@@ -6,6 +6,7 @@ mod delivery;
 mod failures;
 mod fork;
 mod log;
+mod log_pages;
 mod overall;
 mod queue;
 mod requests;

@@ -40,6 +40,8 @@ pub(in crate::hub_sim) enum RequestKind {
     Fork,
     /// Lists the queued prompts.
     Queue,
+    /// Reads a page of the log.
+    ReadLog,
     Withdraw,
     Release,
     /// Changes a setting; the agent's consent is logged.
@@ -91,7 +93,10 @@ impl ReceivedResponse<'_> {
     /// Agents copy the mark of the request into their response.
     pub(in crate::hub_sim) fn response_reaches_its_requester(&self, request: &ClientRequest) {
         if request.kind.is_attach()
-            || matches!(request.kind, RequestKind::Initialize | RequestKind::Fork)
+            || matches!(
+                request.kind,
+                RequestKind::Initialize | RequestKind::Fork | RequestKind::ReadLog
+            )
         {
             return;
         }

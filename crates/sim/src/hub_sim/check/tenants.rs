@@ -30,6 +30,7 @@ impl ForeignAccess {
             Output::Append { session, .. }
             | Output::Summarize { session, .. }
             | Output::Read { session, .. }
+            | Output::ReadPage { session, .. }
             | Output::Recall { session, .. }
             | Output::Delete { session } => *session == self.session,
             Output::Copy { from, .. } => *from == self.session,

@@ -1,5 +1,6 @@
 //! Streams a session: its events in the view that the client wants.
 
+use super::log::LogEvent;
 use crate::rest::{
     RestState,
     error::{ApiError, ErrorBody},
@@ -28,6 +29,8 @@ pub(crate) enum View {
     Events,
     /// Small messages with ids, for clients that store them.
     Envelopes,
+    /// The events of the log, as an exported file has them.
+    Log,
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -57,6 +60,8 @@ pub(crate) enum StreamedSessionEvent {
     Envelope(Envelope),
     /// In the view `acp`, without a name.
     Message(Value),
+    /// In the view `log`.
+    Log(LogEvent),
     /// The last event: the session was deleted.
     Gone(Value),
 }
@@ -67,6 +72,7 @@ impl StreamedSessionEvent {
             StreamedSessionEvent::Agent(it) => writer.write_event(id, Some("agent"), it),
             StreamedSessionEvent::Envelope(it) => writer.write_event(id, Some("envelope"), it),
             StreamedSessionEvent::Message(it) => writer.write_event(id, None, it),
+            StreamedSessionEvent::Log(it) => writer.write_event(id, Some("log"), it),
             StreamedSessionEvent::Gone(it) => writer.write_event(id, Some("gone"), it),
         }
     }
@@ -171,6 +177,7 @@ async fn end_stream(
 /// Renders events of the log in a view.
 enum EventRenderer {
     Acp,
+    Log,
     Events(Box<AgentEventView>),
     Envelopes(Box<EnvelopeView>),
 }
@@ -180,6 +187,7 @@ impl EventRenderer {
         let envelopes = EnvelopeView::new(session);
         match view {
             View::Acp => EventRenderer::Acp,
+            View::Log => EventRenderer::Log,
             View::Events => EventRenderer::Events(Box::default()),
             View::Envelopes if additions.is_set() => {
                 EventRenderer::Envelopes(Box::new(envelopes.with_additions()))
@@ -190,7 +198,7 @@ impl EventRenderer {
 
     /// Whether the output for an event depends on earlier events.
     fn is_stateful(&self) -> bool {
-        !matches!(self, EventRenderer::Acp)
+        !matches!(self, EventRenderer::Acp | EventRenderer::Log)
     }
 
     fn write_event(&mut self, line: &EventLine, position: EventPosition, writer: &mut ChunkWriter) {
@@ -198,6 +206,10 @@ impl EventRenderer {
             // An event that nests too deep to be parsed cannot be sent as a message.
             EventRenderer::Acp => {
                 to_message(line).map(StreamedSessionEvent::Message).into_iter().collect()
+            }
+            EventRenderer::Log => {
+                let event = LogEvent::parse(line.to_journal_text());
+                event.map(StreamedSessionEvent::Log).into_iter().collect()
             }
             EventRenderer::Events(view) => {
                 let events = line.to_event().map(|it| view.fold_event(&it));

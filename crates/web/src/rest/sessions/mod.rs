@@ -3,6 +3,7 @@
 mod control;
 mod events;
 mod export;
+mod log;
 mod queue;
 mod routes;
 mod session;
@@ -10,6 +11,7 @@ mod session;
 pub(crate) use control::*;
 pub(crate) use events::*;
 pub(crate) use export::*;
+pub(crate) use log::*;
 pub(crate) use queue::*;
 pub(crate) use routes::*;
 pub(crate) use session::{SessionResource, find_session};
