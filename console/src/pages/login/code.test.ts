@@ -1,3 +1,5 @@
+// @vitest-environment jsdom
+
 import { afterEach, expect, test } from "vitest";
 import { parseCode, suggestDeviceName, takeCodeFromAddress } from "./code";
 
