@@ -8,7 +8,7 @@ use super::{
     markers,
 };
 use jackfield_events::{EventBody, SessionEvent, TurnStarted};
-use jackfield_hub::{AgentId, ConnId, Input, Note, Output, SessionId};
+use jackfield_hub::{AgentId, ConnId, Input, Note, Output, Seq, SessionId};
 use jackfield_protocol::{self as wire, Frame};
 
 impl HubWorld {
@@ -179,14 +179,10 @@ impl HubWorld {
                 stream.collect_summary(summary);
             }
             Output::Read { conn, session, after } => {
-                if let Some(stream) = self.disk.streams.get_mut(&session) {
-                    stream.ask_read(LogReader::Subscriber(conn), after);
-                }
+                self.ask_read(&session, LogReader::Subscriber(conn), after);
             }
             Output::ReadPage { page, session, after, events_max } => {
-                if let Some(stream) = self.disk.streams.get_mut(&session) {
-                    stream.ask_read(LogReader::Page { page, events_max }, after);
-                }
+                self.ask_read(&session, LogReader::Page { page, events_max }, after);
             }
             Output::Delete { session } => {
                 self.tally.count("sessions deleted");
@@ -224,9 +220,7 @@ impl HubWorld {
             }
             Output::Note(note) => self.on_note(&note),
             Output::Recall { session, after } => {
-                if let Some(stream) = self.disk.streams.get_mut(&session) {
-                    stream.ask_read(LogReader::Hub, after);
-                }
+                self.ask_read(&session, LogReader::Hub, after);
             }
             Output::Serve { agent, frame, .. } => self.serve(agent, &frame),
             Output::Copy { from, upto, to, last } => {
@@ -235,6 +229,13 @@ impl HubWorld {
             Output::ChangeListeners { .. } | Output::StopAsked => {}
             Output::SessionReleased { session } => self.on_released(&session),
             Output::Stopped => self.on_stopped(),
+        }
+    }
+
+    /// Reads the log of a session, unless it was deleted.
+    fn ask_read(&mut self, session: &SessionId, reader: LogReader, after: Seq) {
+        if let Some(stream) = self.disk.streams.get_mut(session) {
+            stream.ask_read(reader, after);
         }
     }
 

@@ -300,19 +300,16 @@ impl ScenarioRunner {
                 return Some(Input::Durable { session, upto });
             }
             Output::Read { conn, session, after } => {
-                let log = self.journal.get(&session).into_iter().flatten();
-                let events = log.filter(|it| after < it.seq).take(limits::READ_EVENTS_MAX).cloned();
-                return Some(Input::Read { conn, session, after, events: events.collect() });
+                let events = self.read_log(&session, after, limits::READ_EVENTS_MAX);
+                return Some(Input::Read { conn, session, after, events });
             }
             Output::ReadPage { page, session, after, events_max } => {
-                let log = self.journal.get(&session).into_iter().flatten();
-                let events = log.filter(|it| after < it.seq).take(events_max).cloned();
-                return Some(Input::PageRead { page, events: Ok(events.collect()) });
+                let events = Ok(self.read_log(&session, after, events_max));
+                return Some(Input::PageRead { page, events });
             }
             Output::Recall { session, after } => {
-                let log = self.journal.get(&session).into_iter().flatten();
-                let events = log.filter(|it| after < it.seq).take(limits::READ_EVENTS_MAX).cloned();
-                return Some(Input::Recalled { session, after, events: events.collect() });
+                let events = self.read_log(&session, after, limits::READ_EVENTS_MAX);
+                return Some(Input::Recalled { session, after, events });
             }
             Output::Copy { from, upto, to, last } => {
                 let log = self.journal.get(&from).into_iter().flatten();
@@ -362,6 +359,11 @@ impl ScenarioRunner {
             | Output::StopAsked => {}
         }
         None
+    }
+
+    fn read_log(&self, session: &SessionId, after: Seq, events_max: usize) -> Vec<SessionEvent> {
+        let log = self.journal.get(session).into_iter().flatten();
+        log.filter(|it| after < it.seq).take(events_max).cloned().collect()
     }
 
     fn deliver_message(&mut self, conn: ConnId, text: Bytes) -> Option<Input> {
