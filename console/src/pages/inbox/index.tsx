@@ -5,11 +5,14 @@ import type { Ask } from "jackfield-client";
 import { For, Show, createEffect, createMemo, createSignal, on, onCleanup, onMount, type JSX } from "solid-js";
 import { unwrap } from "solid-js/store";
 import type { AnsweredAsk } from "../../api/stream/messages";
+import { sessionPath } from "../../app/navigate";
+import { usePageTitle } from "../../app/page-title";
 import { isListComplete, lastAnswered, openAsks } from "../../state/daemon";
 import { AskCard } from "../../ui/ask-card";
 import { askKey, describeAnswer } from "../../ui/ask-card/answer";
 import { noteLayoutChange } from "../../ui/ask-card/layout-change";
 import "../../ui/page.css";
+import { isPlainKey } from "../../ui/plain-key";
 import { visibleLine } from "../../ui/visible-text";
 import "./inbox.css";
 import { nextPosition } from "./position";
@@ -27,6 +30,7 @@ export default function InboxPage(): JSX.Element {
   const keys = createMemo(() => openAsks.map(askKey));
   const closed = createClosedAsks();
   const navigate = useNavigate();
+  usePageTitle(() => "Inbox");
   let list!: HTMLDivElement;
 
   const cards = (): HTMLElement[] => [...list.querySelectorAll<HTMLElement>(".ask-card")];
@@ -39,11 +43,10 @@ export default function InboxPage(): JSX.Element {
   keepPlace(keys, currentIndex, focusCard);
 
   const onKeyDown = (event: KeyboardEvent): void => {
-    const isTyping = (event.target as HTMLElement).closest("input, select, textarea, dialog") !== null;
-    if (isTyping || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    if (!isPlainKey(event)) return;
     if (event.key === "j" || event.key === "k") focusCard(nextPosition(currentIndex(), event.key === "j" ? 1 : -1, keys().length));
     const current = openAsks[currentIndex()];
-    if (event.key === "o" && current !== undefined) navigate(`/sessions/${encodeURIComponent(current.sessionId)}`);
+    if (event.key === "o" && current !== undefined) navigate(sessionPath(current.sessionId));
   };
   onMount(() => document.addEventListener("keydown", onKeyDown));
   onCleanup(() => document.removeEventListener("keydown", onKeyDown));

@@ -8,6 +8,8 @@ import { isAllowing, keysOfOption, kindInWords } from "./option-keys";
 interface AskOptionsProps {
   ask: Ask;
   isDisabled: boolean;
+  /** The request has just appeared or moved, and cannot be answered yet. */
+  isEarly: boolean;
   /** The click is passed, so that the card can ignore one that came too early. */
   onChoose(option: Ask["options"][number], event: Event): void;
   /** Denies a request that has no option for it. */
@@ -27,6 +29,8 @@ export function AskOptions(props: AskOptionsProps): JSX.Element {
               class="ask-option"
               classList={{ "is-allowing": isAllowing(option) }}
               disabled={props.isDisabled}
+              aria-disabled={props.isEarly}
+              data-option-id={option.optionId}
               aria-keyshortcuts={keys().join(" ")}
               onClick={(event) => props.onChoose(option, event)}
             >
@@ -38,7 +42,7 @@ export function AskOptions(props: AskOptionsProps): JSX.Element {
         }}
       </For>
       <Show when={!hasRejection()}>
-        <button type="button" class="ask-option" disabled={props.isDisabled} onClick={(event) => props.onDeny(event)}>
+        <button type="button" class="ask-option" disabled={props.isDisabled} aria-disabled={props.isEarly} onClick={(event) => props.onDeny(event)}>
           <span class="ask-option-name">Deny</span>
           <span class="ask-option-kind">the agent offers no option for it</span>
         </button>

@@ -6,12 +6,14 @@
 
 import { A } from "@solidjs/router";
 import type { Answer, Ask } from "jackfield-client";
-import { Match, Show, Switch, createSignal, createUniqueId, onCleanup, onMount, type JSX } from "solid-js";
+import { Match, Show, Switch, createEffect, createSignal, createUniqueId, onCleanup, onMount, type JSX } from "solid-js";
+import { sessionPath } from "../../app/navigate";
 import { sessionRows } from "../../state/daemon";
+import { isPlainKey } from "../plain-key";
 import { TimeAgo } from "../time-ago";
 import { visibleLine, visibleProse } from "../visible-text";
 import { createAnswerSender, type AnswerState } from "./answer";
-import { AnswerGuard } from "./answer-guard";
+import { AnswerGuard, GUARD_MS } from "./answer-guard";
 import { describeKind } from "./ask-call";
 import "./ask-card.css";
 import { AskDetails } from "./ask-details";
@@ -46,12 +48,24 @@ function OneAsk(props: AskCardProps): JSX.Element {
   const { state, send } = createAnswerSender({ sessionId, ask });
   const [isIgnored, setIgnored] = createSignal(false);
   const isDisabled = (): boolean => state().status !== "open" && state().status !== "failed";
+  const [isEarly, setEarly] = createSignal(true);
   let card!: HTMLElement;
-  onMount(() => onCleanup(watchVisibility(card, guard)));
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  /** Starts the interval of the guard again. */
+  const onPlaceChange = (): void => {
+    setEarly(true);
+    clearTimeout(timer);
+    timer = setTimeout(() => setEarly(!guard.acceptsClick(performance.now())), GUARD_MS + 10);
+  };
+  createEffect(() => {
+    guard.setMoved(layoutChangedAt());
+    onPlaceChange();
+  });
+  onMount(() => onCleanup(watchVisibility(card, guard, onPlaceChange)));
+  onCleanup(() => clearTimeout(timer));
 
   /** Whether the event counts as an answer. A click without a pointer comes from a key. */
   const accepts = (event: Event): boolean => {
-    guard.setMoved(layoutChangedAt());
     const isKey = !(event instanceof MouseEvent) || event.detail === 0;
     const isAccepted = isKey ? guard.acceptsKey(event.timeStamp) : guard.acceptsClick(event.timeStamp);
     setIgnored(!isAccepted);
@@ -67,8 +81,7 @@ function OneAsk(props: AskCardProps): JSX.Element {
   const cancel = (event: Event): boolean => answer(event, { result: { action: "cancel" } }, "Canceled");
 
   const onKeyDown = (event: KeyboardEvent): void => {
-    const isTyping = (event.target as HTMLElement).closest("input, select, textarea") !== null;
-    if (isTyping || event.ctrlKey || event.metaKey || event.altKey || event.repeat || event.defaultPrevented) return;
+    if (!isPlainKey(event) || event.repeat) return;
     const option = optionOfKey(props.ask.options, event.key);
     if (option === undefined) return;
     event.preventDefault();
@@ -96,6 +109,7 @@ function OneAsk(props: AskCardProps): JSX.Element {
           <AskOptions
             ask={props.ask}
             isDisabled={isDisabled()}
+            isEarly={isEarly()}
             onChoose={choose}
             onDeny={(event) => answer(event, { option: "deny" }, "Denied")}
           />
@@ -140,7 +154,7 @@ function AskHeading(props: AskCardProps & { titleId: string }): JSX.Element {
       </h3>
       <p class="ask-where">
         <Show when={!props.isInline}>
-          <A href={`/sessions/${encodeURIComponent(props.ask.sessionId)}`}>{sessionName()}</A>
+          <A href={sessionPath(props.ask.sessionId)}>{sessionName()}</A>
           {" · "}
         </Show>
         {visibleLine(props.ask.agent)}
@@ -175,9 +189,12 @@ function describeState(state: AnswerState): string {
 }
 
 /** Tells the guard when the answers of the card come into view; returns the end of it. */
-function watchVisibility(card: HTMLElement, guard: AnswerGuard): () => void {
+function watchVisibility(card: HTMLElement, guard: AnswerGuard, onChange: () => void): () => void {
   let isInView = false;
-  const update = (): void => guard.setVisible(isInView && document.visibilityState === "visible", performance.now());
+  const update = (): void => {
+    guard.setVisible(isInView && document.visibilityState === "visible", performance.now());
+    onChange();
+  };
   const observer = new IntersectionObserver((entries) => {
     isInView = entries.at(-1)?.isIntersecting ?? false;
     update();

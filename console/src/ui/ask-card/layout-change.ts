@@ -1,10 +1,10 @@
 /** When cards of requests last moved on the page because another one appeared or disappeared. */
 
-let changedAt = -Infinity;
+import { createSignal } from "solid-js";
+
+const [layoutChangedAt, setChangedAt] = createSignal(-Infinity);
 
 /** In milliseconds of `performance.now()`. */
-export const layoutChangedAt = (): number => changedAt;
+export { layoutChangedAt };
 
-export const noteLayoutChange = (): void => {
-  changedAt = performance.now();
-};
+export const noteLayoutChange = (): void => void setChangedAt(performance.now());

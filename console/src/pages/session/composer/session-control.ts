@@ -1,0 +1,131 @@
+/** What the composer knows about its session: the queue, the settings of the agent, and whether a turn runs. */
+
+import { createEffect, createSignal, on, onCleanup, type Accessor } from "solid-js";
+import { api, errorText } from "../../../api/client";
+import { requestJson } from "../../../api/request";
+import type { LogEvent } from "../../../api/stream/messages";
+import { followLog, sessionRows, type LogFollower } from "../../../state/daemon";
+import type { QueueMove, WaitingPrompt } from "./queue-moves";
+import type { SlashCommand } from "./slash-commands";
+
+export interface SettingChoices {
+  current?: string | null;
+  available: { id: string; name: string; description?: string | null }[];
+}
+
+export interface SessionOption {
+  id: string;
+  name: string;
+  description?: string | null;
+  /** `select` or `boolean`. */
+  type: string;
+  current?: unknown;
+  choices: { value: string; name: string }[];
+}
+
+export interface SessionSettings {
+  modes?: SettingChoices | null;
+  models?: SettingChoices | null;
+  options: SessionOption[];
+  commands: SlashCommand[];
+}
+
+/** A change of one setting. */
+export type SettingChange = { mode: string } | { model: string } | { option: { id: string; value: unknown } };
+
+export interface SessionControl {
+  queue: Accessor<WaitingPrompt[]>;
+  settings: Accessor<SessionSettings | undefined>;
+  /** Whether a turn runs, so that a prompt waits or steers. */
+  isRunning: Accessor<boolean>;
+  /** What failed last. */
+  problem: Accessor<string>;
+  cancelTurn(): Promise<void>;
+  withdraw(prompt: number): Promise<void>;
+  runHeld(prompt: number): Promise<void>;
+  move(move: QueueMove): Promise<void>;
+  changeSetting(change: SettingChange): Promise<void>;
+  reload(): void;
+}
+
+const RUNNING_STATES = ["working", "asks", "quiet", "starting", "waiting", "stalled"];
+/** Events that change the queue, and events that change the settings. */
+const QUEUE_EVENTS = ["queued", "withdrawn", "prompted", "requeued", "reordered", "bound", "closed"];
+const SETTING_EVENTS = ["opened", "configured", "bound"];
+const SETTING_UPDATES = ["available_commands_update", "current_mode_update", "config_option_update"];
+
+export function createSessionControl(sessionId: string): SessionControl {
+  const path = `/api/sessions/${encodeURIComponent(sessionId)}`;
+  const [queue, setQueue] = createSignal<WaitingPrompt[]>([]);
+  const [settings, setSettings] = createSignal<SessionSettings>();
+  const [problem, setProblem] = createSignal("");
+  // A session without these routes or that is gone says so elsewhere on the page.
+  const loadQueue = createLatest(() => api.queue.list(sessionId), setQueue);
+  const loadSettings = createLatest(() => requestJson<SessionSettings>("GET", `${path}/settings`), (it) => setSettings(() => it));
+  const reload = (): void => {
+    loadQueue();
+    loadSettings();
+  };
+  const act = async (action: Promise<unknown>, then: () => void): Promise<void> => {
+    try {
+      await action;
+      setProblem("");
+    } catch (error) {
+      setProblem(errorText(error));
+    }
+    then();
+  };
+  reload();
+  // The session is followed from its last event; before its row is known, that event is not known either.
+  createEffect(
+    on(
+      () => sessionRows[sessionId] !== undefined,
+      (isKnown) => {
+        if (!isKnown) return;
+        const follower: LogFollower = {
+          onEvents: (events) => {
+            if (events.some((it) => QUEUE_EVENTS.includes(it.is))) loadQueue();
+            if (events.some(changesSettings)) loadSettings();
+          },
+          onPosition: reload,
+          onGone: () => {},
+        };
+        onCleanup(followLog(sessionId, sessionRows[sessionId]?.events ?? 0, follower));
+      },
+    ),
+  );
+  return {
+    queue,
+    settings,
+    problem,
+    isRunning: () => RUNNING_STATES.includes(sessionRows[sessionId]?.state ?? ""),
+    cancelTurn: () => act(api.sessions.cancel(sessionId), loadQueue),
+    withdraw: (prompt) => act(api.queue.withdraw(sessionId, prompt), loadQueue),
+    runHeld: (prompt) => act(api.queue.run(sessionId, prompt), loadQueue),
+    move: ({ prompt, before }) => act(requestJson("POST", `${path}/queue/${prompt}/move`, { body: { before } }), loadQueue),
+    changeSetting: (change) => act(requestJson("PATCH", `${path}/settings`, { body: change }), loadSettings),
+    reload,
+  };
+}
+
+function changesSettings(event: LogEvent): boolean {
+  if (SETTING_EVENTS.includes(event.is)) return true;
+  const frame = event["frame"] as { params?: { update?: { sessionUpdate?: string } } } | undefined;
+  return event.is === "said" && SETTING_UPDATES.includes(frame?.params?.update?.sessionUpdate ?? "");
+}
+
+/** Loads again on each call, at most one request at a time; a call during a request is followed by one more. */
+function createLatest<T>(load: () => Promise<T>, onData: (data: T) => void): () => void {
+  let isLoading = false;
+  let isStale = false;
+  const run = async (): Promise<void> => {
+    if (isLoading) return void (isStale = true);
+    isLoading = true;
+    do {
+      isStale = false;
+      await load().then(onData, () => {});
+    } while (isStale);
+    isLoading = false;
+  };
+  return () => void run();
+}
