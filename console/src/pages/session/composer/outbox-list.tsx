@@ -14,7 +14,7 @@ interface OutboxListProps {
 
 export function OutboxList(props: OutboxListProps): JSX.Element {
   const waitsFor = (): string =>
-    connection().status === "signed-out" ? "Waits until you have signed in" : connection().status === "live" ? "Sending" : "Waits for the connection";
+    connection().status === "signed-out" ? "Waits until you have signed in" : connection().status === "live" ? "Waits until the daemon confirms it" : "Waits for the connection";
   return (
     <div role="status">
       <Show when={props.prompts.length > 0}>

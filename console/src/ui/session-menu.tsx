@@ -1,0 +1,85 @@
+/** The menu of a session: a button that shows its actions. */
+
+import { For, Show, createSignal, createUniqueId, type JSX } from "solid-js";
+import { close, exportPath, forkAt, remove, rename } from "./session-actions";
+import "./session-menu.css";
+
+const ACTIONS: { label: string; isDangerous?: true; run(sessionId: string): Promise<unknown> }[] = [
+  { label: "Rename…", run: rename },
+  { label: "Fork", run: (sessionId) => forkAt(sessionId) },
+  { label: "Close", run: close },
+  { label: "Delete…", isDangerous: true, run: remove },
+];
+
+export function SessionMenu(props: { sessionId: string }): JSX.Element {
+  const [isOpen, setOpen] = createSignal(false);
+  const listId = createUniqueId();
+  let root!: HTMLDivElement;
+  let button!: HTMLButtonElement;
+
+  const items = (): HTMLElement[] => [...root.querySelectorAll<HTMLElement>(".session-menu-item")];
+  const step = (by: 1 | -1): void => {
+    const all = items();
+    const index = all.indexOf(document.activeElement as HTMLElement);
+    all[(index + by + all.length) % all.length]?.focus();
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (!isOpen()) return;
+    if (event.key === "Escape") {
+      setOpen(false);
+      button.focus();
+    } else if (event.key === "ArrowDown") step(1);
+    else if (event.key === "ArrowUp") step(-1);
+    else return;
+    event.preventDefault();
+  };
+
+  return (
+    <div
+      class="session-menu"
+      ref={root}
+      onKeyDown={onKeyDown}
+      onFocusOut={(event) => !root.contains(event.relatedTarget as Node | null) && setOpen(false)}
+    >
+      <button
+        type="button"
+        class="quiet"
+        ref={button}
+        aria-label="Actions of the session"
+        aria-expanded={isOpen()}
+        aria-controls={isOpen() ? listId : undefined}
+        onClick={() => setOpen((it) => !it)}
+      >
+        ⋯
+      </button>
+      <Show when={isOpen()}>
+        <ul class="session-menu-list" id={listId}>
+          <For each={ACTIONS}>
+            {(action) => (
+              <li>
+                <button
+                  type="button"
+                  class="session-menu-item"
+                  classList={{ "is-dangerous": action.isDangerous ?? false }}
+                  onClick={() => {
+                    // The dialog of the action returns the focus here.
+                    button.focus();
+                    setOpen(false);
+                    void action.run(props.sessionId);
+                  }}
+                >
+                  {action.label}
+                </button>
+              </li>
+            )}
+          </For>
+          <li>
+            <a class="session-menu-item" href={exportPath(props.sessionId)} target="_self" download={`${props.sessionId}.ndjson`} rel="external" onClick={() => setOpen(false)}>
+              Export
+            </a>
+          </li>
+        </ul>
+      </Show>
+    </div>
+  );
+}
