@@ -1,0 +1,172 @@
+/** The dialog for a new session: agent, directory, model and mode, MCP servers, first prompt. */
+
+import type { Agent } from "jackfield-client";
+import { For, Show, createSignal, onCleanup, onMount, type JSX } from "solid-js";
+import { api, errorText } from "../../api/client";
+import { requestJson } from "../../api/request";
+import { navigateTo, sessionPath } from "../../app/navigate";
+import { sessionRows } from "../../state/daemon";
+import { openDialog } from "../open-dialog";
+import { visibleLine } from "../visible-text";
+import { AgentField } from "./agent-field";
+import { DirectoryField } from "./directory-field";
+import { toMcpServers } from "./mcp-servers";
+import "./new-session.css";
+import { recentDirectories } from "./recent-directories";
+import { startSession, type NewSession } from "./start";
+
+export interface NewSessionDefaults {
+  agentId?: string;
+  cwd?: string;
+}
+
+let isOpen = false;
+
+/** Opens the dialog, and goes to the session when it is open. */
+export async function openNewSession(defaults: NewSessionDefaults = {}): Promise<void> {
+  if (isOpen) return;
+  isOpen = true;
+  const sessionId = await openDialog<string>("New session", (close) => <NewSessionForm defaults={defaults} close={close} />);
+  isOpen = false;
+  if (sessionId !== undefined) navigateTo(sessionPath(sessionId));
+}
+
+function NewSessionForm(props: { defaults: NewSessionDefaults; close(sessionId?: string): void }): JSX.Element {
+  const recent = recentDirectories(Object.values(sessionRows));
+  const [agents, setAgents] = createSignal<Agent[]>([]);
+  const [configured, setConfigured] = createSignal<string[]>([]);
+  const [agentId, setAgentId] = createSignal(props.defaults.agentId ?? "");
+  const [cwd, setCwd] = createSignal(props.defaults.cwd ?? recent[0] ?? "");
+  const [servers, setServers] = createSignal<string[]>([]);
+  const [progress, setProgress] = createSignal("");
+  const [problem, setProblem] = createSignal("");
+  const agent = (): Agent | undefined => agents().find((it) => it.id === agentId());
+  let start = new AbortController();
+  let form!: HTMLFormElement;
+
+  onMount(() => {
+    void loadChoices(setAgents, setConfigured, setProblem).then(() => setAgentId((it) => it || defaultAgent(agents())));
+    onCleanup(() => start.abort());
+  });
+
+  const submit = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault();
+    if (progress() !== "") return;
+    const data = new FormData(form);
+    const field = (name: string): string => String(data.get(name) ?? "");
+    const mcp = toMcpServers(servers(), field("mcp"));
+    if (mcp.problem !== undefined) return void setProblem(mcp.problem);
+    const session: NewSession = {
+      agentId: agentId(),
+      cwd: cwd().trim(),
+      ...(field("model") !== "" && { model: field("model") }),
+      ...(field("mode") !== "" && { mode: field("mode") }),
+      ...(mcp.servers && { mcpServers: mcp.servers }),
+      ...(field("message").trim() !== "" && { message: field("message") }),
+    };
+    setProblem("");
+    start = new AbortController();
+    try {
+      props.close(await startSession(session, setProgress, start.signal));
+    } catch (error) {
+      setProblem(start.signal.aborted ? "The start was canceled." : errorText(error));
+      setProgress("");
+    }
+  };
+
+  return (
+    <form class="dialog-form new-session" ref={form} onSubmit={(event) => void submit(event)}>
+      <AgentField agents={agents()} value={agentId()} onChange={setAgentId} />
+      <DirectoryField value={cwd()} recent={recent} onChange={setCwd} />
+      <label>
+        First prompt
+        <textarea name="message" rows="3" placeholder="Optional: the session also opens without one" />
+      </label>
+      <details>
+        <summary>Model, mode and MCP servers</summary>
+        <div class="dialog-form">
+          <ChoiceField label="Model" name="model" choices={agent()?.models ?? []} />
+          <ChoiceField label="Mode" name="mode" choices={agent()?.modes ?? []} />
+          <McpField names={configured()} chosen={servers()} onChange={setServers} />
+        </div>
+      </details>
+      <p class="dialog-text" role="status">
+        {progress()}
+      </p>
+      <p class="dialog-problem" role="alert">
+        {problem()}
+      </p>
+      <div class="dialog-buttons">
+        <button type="button" onClick={() => (progress() === "" ? props.close() : start.abort())}>
+          Cancel
+        </button>
+        <button type="submit" class="primary" disabled={progress() !== "" || agent()?.available !== true || cwd().trim() === ""}>
+          Start
+        </button>
+      </div>
+    </form>
+  );
+}
+
+/** Models or modes of an agent; one that offers none has no field. */
+function ChoiceField(props: { label: string; name: string; choices: { id: string; label: string }[] }): JSX.Element {
+  return (
+    <Show when={props.choices.length > 0}>
+      <label>
+        {props.label}
+        <select name={props.name} aria-label={props.label}>
+          <option value="">As the agent is configured</option>
+          <For each={props.choices.filter((it) => it.id !== "default")}>{(it) => <option value={it.id}>{visibleLine(it.label)}</option>}</For>
+        </select>
+      </label>
+    </Show>
+  );
+}
+
+function McpField(props: { names: string[]; chosen: string[]; onChange(names: string[]): void }): JSX.Element {
+  return (
+    <>
+      <Show when={props.names.length > 0}>
+        <fieldset class="mcp-servers">
+          <legend>Configured MCP servers</legend>
+          <For each={props.names}>
+            {(name) => (
+              <label class="mcp-server">
+                <input
+                  type="checkbox"
+                  checked={props.chosen.includes(name)}
+                  onChange={(event) => {
+                    const others = props.chosen.filter((it) => it !== name);
+                    props.onChange(event.currentTarget.checked ? [...others, name] : others);
+                  }}
+                />
+                {visibleLine(name)}
+              </label>
+            )}
+          </For>
+        </fieldset>
+      </Show>
+      <label>
+        Other MCP servers, as in .mcp.json
+        <textarea name="mcp" rows="3" spellcheck={false} class="mcp-json" placeholder='{"mcpServers": {"files": {"command": "mcp-files"}}}' />
+      </label>
+    </>
+  );
+}
+
+/** The agent of the latest session, or the first one that can be used. */
+function defaultAgent(agents: Agent[]): string {
+  const latest = Object.values(sessionRows).sort((a, b) => b.updatedAt.localeCompare(a.updatedAt))[0]?.agent;
+  const ready = agents.filter((it) => it.available);
+  return (ready.find((it) => it.id === latest) ?? ready[0] ?? agents[0])?.id ?? "";
+}
+
+async function loadChoices(setAgents: (it: Agent[]) => void, setConfigured: (it: string[]) => void, setProblem: (it: string) => void): Promise<void> {
+  // Without the names of configured servers, others can still be written.
+  void requestJson<{ servers: string[] }>("GET", "/api/mcp-servers").then(({ servers }) => setConfigured(servers), () => {});
+  try {
+    setAgents(await api.agents());
+  } catch (error) {
+    setProblem(errorText(error));
+  }
+}
