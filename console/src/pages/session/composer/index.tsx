@@ -3,6 +3,7 @@
 import { JackfieldError } from "jackfield-client";
 import { Show, createEffect, createSignal, on, onCleanup, type JSX } from "solid-js";
 import { api, errorText, isSignedOut } from "../../../api/client";
+import { newRequestKey } from "../../../api/request-key";
 import { connection } from "../../../state/daemon";
 import { AttachmentList } from "./attachment-list";
 import { createCancelKeys } from "./cancel-keys";
@@ -48,7 +49,7 @@ function SessionComposer(props: { sessionId: string }): JSX.Element {
     const steer = isSteering && control.isRunning();
     history.add(text());
     setText("");
-    void outbox.add({ key: crypto.randomUUID(), message, imagePaths: uploads.take(), steer, at: Date.now() });
+    void outbox.add({ key: newRequestKey(), message, imagePaths: uploads.take(), steer, at: Date.now() });
   };
   const edit = (prompt: OutboxPrompt): void => {
     outbox.remove(prompt.key);
