@@ -1,5 +1,6 @@
 /** Starts a session and reports how far it is. The daemon answers before the agent has started. */
 
+import { newRequestKey } from "../../api/request-key";
 import type { NewRun } from "jackfield-client";
 import { api } from "../../api/client";
 import { requestJson } from "../../api/request";
@@ -40,7 +41,7 @@ let lastStart: { body: string; key: string } | undefined;
 /** The same key for the same request, so that a repetition after a lost connection opens no second session. */
 function keyOf(request: NewRun): string {
   const body = JSON.stringify(request);
-  if (lastStart?.body !== body) lastStart = { body, key: crypto.randomUUID() };
+  if (lastStart?.body !== body) lastStart = { body, key: newRequestKey() };
   return lastStart.key;
 }
 
