@@ -61,15 +61,15 @@ export default function InboxPage(): JSX.Element {
           </p>
         </Show>
       </div>
-      <ul class="inbox-closed" role="log" aria-label="Requests that were answered">
+      <div class="inbox-closed" role="log" aria-label="Requests that were answered">
         <For each={closed()}>
           {(it) => (
-            <li>
+            <p>
               <span class="inbox-closed-what">{it.what}</span> {it.how}
-            </li>
+            </p>
           )}
         </For>
-      </ul>
+      </div>
       <div class="inbox-list" ref={list}>
         <For each={keys()}>
           {(key) => <Show when={openAsks.find((it) => askKey(it) === key)}>{(ask) => <AskCard ask={ask()} />}</Show>}

@@ -63,5 +63,9 @@ export function describeKind(ask: Ask): string {
   return (kind !== undefined && KINDS[kind]) || "Permission";
 }
 
+/** The beginning of a long text, and how much is missing. */
+export const cutText = (it: string, charsMax: number): string =>
+  it.length <= charsMax ? it : `${it.slice(0, charsMax)}… (${it.length - charsMax} more characters)`;
+
 /** Whether one of the options applies to more than this request. */
 export const hasPermanentOption = (ask: Ask): boolean => ask.options.some((it) => it.kind.endsWith("_always"));

@@ -3,7 +3,10 @@
 import type { Ask } from "jackfield-client";
 import { For, Show, type JSX } from "solid-js";
 import { visibleLine } from "../visible-text";
+import { cutText } from "./ask-call";
 import { isAllowing, keysOfOption, kindInWords } from "./option-keys";
+
+const NAME_CHARS_MAX = 200;
 
 interface AskOptionsProps {
   ask: Ask;
@@ -35,8 +38,8 @@ export function AskOptions(props: AskOptionsProps): JSX.Element {
               onClick={(event) => props.onChoose(option, event)}
             >
               <For each={keys()}>{(key) => <kbd aria-hidden="true">{key}</kbd>}</For>
-              <span class="ask-option-name">{visibleLine(option.name) || visibleLine(option.optionId)}</span>
-              <span class="ask-option-kind">{visibleLine(kindInWords(option.kind))}</span>
+              <span class="ask-option-name">{visibleLine(cutText(option.name || option.optionId, NAME_CHARS_MAX))}</span>
+              <span class="ask-option-kind">{visibleLine(cutText(kindInWords(option.kind), NAME_CHARS_MAX))}</span>
             </button>
           );
         }}

@@ -14,7 +14,7 @@ import { TimeAgo } from "../time-ago";
 import { visibleLine, visibleProse } from "../visible-text";
 import { createAnswerSender, type AnswerState } from "./answer";
 import { AnswerGuard, GUARD_MS } from "./answer-guard";
-import { describeKind } from "./ask-call";
+import { cutText, describeKind } from "./ask-call";
 import "./ask-card.css";
 import { AskDetails } from "./ask-details";
 import { AskFacts } from "./ask-facts";
@@ -24,7 +24,8 @@ import { AskPage } from "./ask-page";
 import { layoutChangedAt } from "./layout-change";
 import { optionOfKey } from "./option-keys";
 
-const TITLE_MAX = 300;
+/** The title is the agent's text; what will be done is in the facts, which are complete. */
+const TITLE_CHARS_MAX = 300;
 
 interface AskCardProps {
   ask: Ask;
@@ -149,9 +150,9 @@ function AskHeading(props: AskCardProps & { titleId: string }): JSX.Element {
   const directory = (): string => session()?.cwd ?? "";
   return (
     <header class="ask-heading">
-      <h3 id={props.titleId}>
-        <span class="ask-kind">{describeKind(props.ask)}</span> <span class="ask-title">{visibleProse(cutTitle(props.ask.what ?? ""))}</span>
-      </h3>
+      <h2 id={props.titleId}>
+        <span class="ask-kind">{describeKind(props.ask)}</span> <span class="ask-title">{visibleProse(cutText(props.ask.what ?? "", TITLE_CHARS_MAX))}</span>
+      </h2>
       <p class="ask-where">
         <Show when={!props.isInline}>
           <A href={sessionPath(props.ask.sessionId)}>{sessionName()}</A>
@@ -168,10 +169,6 @@ function AskHeading(props: AskCardProps & { titleId: string }): JSX.Element {
     </header>
   );
 }
-
-/** The title is the agent's text; what will be done is in the facts, which are complete. */
-const cutTitle = (title: string): string =>
-  title.length <= TITLE_MAX ? title : `${title.slice(0, TITLE_MAX)}… (${title.length - TITLE_MAX} more characters)`;
 
 function describeState(state: AnswerState): string {
   switch (state.status) {

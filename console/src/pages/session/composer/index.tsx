@@ -126,7 +126,7 @@ function ComposerBar(props: ComposerBarProps): JSX.Element {
         }}
       />
       <SettingPickers control={props.control} />
-      <span class="picker">
+      <span class="picker send-key">
         <span class="picker-name" aria-hidden="true">
           Sent by
         </span>
