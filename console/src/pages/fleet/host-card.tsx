@@ -1,0 +1,85 @@
+/** One host: state, load, labels, and its sessions with links. */
+
+import { A } from "@solidjs/router";
+import type { Session } from "jackfield-client";
+import { createMemo, For, Show, type JSX } from "solid-js";
+import type { Host } from "../../api/hosts";
+import { sessionRows } from "../../state/daemon";
+import { formatNumberOf } from "../../ui/format";
+
+/** More sessions are not listed here; the list of sessions can be filtered. */
+const SESSIONS_SHOWN_MAX = 50;
+const STATE_CLASSES: Record<string, string> = { ready: "success", draining: "warning", unreachable: "danger" };
+
+export function HostCard(props: { host: Host; canDrain: boolean; onDrain(): void }): JSX.Element {
+  return (
+    <li class="host">
+      <div class="host-head">
+        <h2>{props.host.name}</h2>
+        <span class={`host-state ${STATE_CLASSES[props.host.state] ?? ""}`}>{props.host.state}</span>
+        <Show when={props.canDrain && props.host.state === "ready"}>
+          <button type="button" class="host-drain" aria-label={`Drain ${props.host.name}`} onClick={() => props.onDrain()}>
+            Drain
+          </button>
+        </Show>
+      </div>
+      <p class="muted host-line">
+        {formatNumberOf(props.host.sessions, "session")}
+        <Show when={props.host.load}>
+          {(load) => (
+            <>
+              , {formatNumberOf(load().running, "running agent")}
+              <Show when={load().free != null}>, room for {load().free} more</Show>
+            </>
+          )}
+        </Show>
+      </p>
+      <Show when={Object.keys(props.host.labels).length > 0}>
+        <ul class="host-labels" aria-label="Labels">
+          <For each={Object.entries(props.host.labels)}>
+            {([key, value]) => (
+              <li>
+                {key}={value}
+              </li>
+            )}
+          </For>
+        </ul>
+      </Show>
+      <Show when={props.host.agents.length > 0}>
+        <p class="muted host-line">Agents: {props.host.agents.join(", ")}</p>
+      </Show>
+      <HostSessions name={props.host.name} />
+    </li>
+  );
+}
+
+function HostSessions(props: { name: string }): JSX.Element {
+  const isHere = (it: Session): boolean => (it as { host?: string | null }).host === props.name;
+  const sessions = createMemo(() =>
+    Object.values(sessionRows)
+      .filter(isHere)
+      .toSorted((a, b) => b.updatedAt.localeCompare(a.updatedAt)),
+  );
+  return (
+    <Show when={sessions().length > 0}>
+      <details class="host-sessions">
+        <summary>Show {formatNumberOf(sessions().length, "session")}</summary>
+        <ul>
+          <For each={sessions().slice(0, SESSIONS_SHOWN_MAX)}>
+            {(it) => (
+              <li>
+                <A href={`/sessions/${encodeURIComponent(it.sessionId)}`}>{it.title || it.sessionId}</A>{" "}
+                <span class="muted">
+                  {it.agent}, {it.state}
+                </span>
+              </li>
+            )}
+          </For>
+        </ul>
+        <Show when={sessions().length > SESSIONS_SHOWN_MAX}>
+          <p class="muted">and {formatNumberOf(sessions().length - SESSIONS_SHOWN_MAX, "other")}</p>
+        </Show>
+      </details>
+    </Show>
+  );
+}
