@@ -1,0 +1,48 @@
+/** Opens the log of a session for a component: its items and its state, updated at most once per frame. */
+
+import { JackfieldError } from "jackfield-client";
+import { createSignal, onCleanup, type Accessor } from "solid-js";
+import { readLog } from "../api/log";
+import type { Item } from "../transcript/item";
+import { followLog } from "./daemon";
+import { SessionLog, type LogPosition, type LogState } from "./session-log";
+
+export interface OpenSessionLog {
+  log: SessionLog;
+  items: Accessor<readonly Item[]>;
+  state: Accessor<LogState>;
+}
+
+export function openSessionLog(sessionId: string, position: LogPosition): OpenSessionLog {
+  const isStatus = (error: unknown, test: (status: number) => boolean): boolean =>
+    error instanceof JackfieldError && test(error.status);
+  const source = {
+    read: readLog.bind(undefined, sessionId),
+    follow: followLog.bind(undefined, sessionId),
+    isGone: (error: unknown) => isStatus(error, (it) => it === 404),
+    // Everything but a request that the daemon refuses. After signing in again, reading goes on.
+    canRetry: (error: unknown) => !isStatus(error, (it) => it >= 400 && it < 500 && it !== 401 && it !== 429),
+  };
+  let isScheduled = false;
+  const log = new SessionLog(source, () => {
+    if (isScheduled) return;
+    isScheduled = true;
+    nextFrame(publish);
+  });
+  const [items, setItems] = createSignal<readonly Item[]>([]);
+  const [state, setState] = createSignal<LogState>(log.state);
+  const publish = (): void => {
+    isScheduled = false;
+    setState(log.state);
+    setItems([...log.items]);
+  };
+  void log.open(position).then(publish);
+  onCleanup(() => log.close());
+  return { log, items, state };
+}
+
+/** A page in the background has no frames. */
+function nextFrame(callback: () => void): void {
+  if (document.visibilityState === "visible") requestAnimationFrame(callback);
+  else setTimeout(callback, 500);
+}

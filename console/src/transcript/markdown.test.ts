@@ -1,0 +1,93 @@
+/** Tests of the HTML that texts of agents become. */
+
+import { describe, expect, test } from "vitest";
+import { markdownBlocks, splitMarkdown, type MarkdownBlock } from "./markdown";
+
+const html = (text: string): string =>
+  markdownBlocks(text, [])
+    .map((it) => (it.kind === "html" ? String(it.html) : `<code>${it.text}</code>`))
+    .join("");
+
+describe("hostile text", () => {
+  test.each([
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "<svg onload=alert(1)><script>alert(1)</script></svg>",
+    "<iframe src='javascript:alert(1)'></iframe>",
+    "<a href='javascript:alert(1)'>x</a>",
+    "[x](javascript:alert(1))",
+    "[x](JaVaScRiPt:alert(1))",
+    "[x](data:text/html,<script>alert(1)</script>)",
+    "![x](data:image/svg+xml;base64,PHN2Zz4=)",
+    "![x](https://example.org/pixel.png)",
+    "<style>body{display:none}</style>",
+    "<div style='position:fixed;inset:0' class='frame-header' id='main' onclick='alert(1)'>x</div>",
+    "<form action='/api/logout'><input name=x><button>x</button></form>",
+    "<math><mi//xlink:href='data:x,<script>alert(1)</script>'>",
+    "<details open ontoggle=alert(1)>x</details>",
+    "<p title=\"</p><img src=x onerror=alert(1)>\">x</p>",
+    "`<b onmouseover=alert(1)>`",
+    "<link rel=stylesheet href=//example.org/x.css><base href=//example.org><meta http-equiv=refresh content=0>",
+  ])("%s", (text) => {
+    const holder = document.createElement("div");
+    holder.innerHTML = html(text);
+    for (const it of holder.querySelectorAll("*")) {
+      expect("a b blockquote code del details div em p pre span strong summary".split(" ")).toContain(it.localName);
+      for (const { name, value } of it.attributes) {
+        expect(["href", "target", "rel", "title", "open"]).toContain(name);
+        if (name === "href") expect(value).toMatch(/^https:/);
+      }
+    }
+  });
+
+  test("controls of the text direction are visible", () => {
+    expect(html("abc\u202edef")).toContain("abc⟨U+202E⟩def");
+  });
+});
+
+test("text that looks like a tag is kept, and some tags are", () => {
+  expect(html("a Vec<T> here")).toContain("a Vec&lt;T&gt; here");
+  expect(html("H<sub>2</sub>O")).toContain("H<sub>2</sub>O");
+});
+
+test("links open in a new tab and say where they lead", () => {
+  const link = '<a href="https://a.example/" target="_blank" rel="noopener noreferrer" title="https://a.example/">x</a>';
+  const holder = document.createElement("div");
+  holder.innerHTML = html("[x](https://a.example/)");
+  const expected = document.createElement("div");
+  expected.innerHTML = link;
+  expect(holder.querySelector("a")?.isEqualNode(expected.firstChild)).toBe(true);
+});
+
+test("raster images in the text itself are shown", () => {
+  expect(html("![x](data:image/png;base64,iVBORw0KGgo=)")).toContain("<img");
+});
+
+test("a growing text keeps its earlier blocks", () => {
+  let blocks: MarkdownBlock[] = [];
+  const text = "# Title\n\nOne paragraph.\n\n```rust\nfn main() {}\n```\n\n- a\n- b\n\nEnd";
+  let earlier: MarkdownBlock | undefined;
+  for (let length = 1; length <= text.length; length += 1) {
+    blocks = markdownBlocks(text.slice(0, length), blocks);
+    if (length > 30) expect(blocks[0]).toBe((earlier ??= blocks[0]));
+  }
+  expect(blocks.map((it) => it.kind).join(" ")).toBe("html html code html html");
+  expect(blocks[2]).toMatchObject({ language: "rust", text: "fn main() {}" });
+});
+
+describe("long texts are divided", () => {
+  const paragraph = `${"word ".repeat(400)}\n\n`;
+
+  test("between blocks, and the parts stay when the text grows", () => {
+    const text = paragraph.repeat(20);
+    const segments = splitMarkdown(text);
+    expect(segments.length).toBeGreaterThan(3);
+    expect(segments.join("")).toBe(text);
+    expect(splitMarkdown(text + "more").slice(0, segments.length - 1)).toEqual(segments.slice(0, -1));
+  });
+
+  test("not inside of code", () => {
+    const code = `\`\`\`\n${"line\n\n".repeat(3000)}\`\`\`\n\n`;
+    expect(splitMarkdown(code + paragraph)).toEqual([code, paragraph]);
+  });
+});

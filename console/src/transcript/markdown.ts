@@ -1,0 +1,124 @@
+/**
+ * Markdown of agents as safe HTML. This is the only place that makes HTML of foreign text.
+ *
+ * `marked` parses, a renderer decides about links, images and HTML, and DOMPurify removes everything that is not in a
+ * short list of elements and attributes. Its Trusted Types policy makes the result acceptable for `innerHTML`.
+ */
+
+import DOMPurify from "dompurify";
+import { Marked, type Token, type Tokens } from "marked";
+import { visibleText } from "../ui/visible-text";
+
+/** A top-level part of a text: code is drawn by its own component, everything else is HTML. */
+export type MarkdownBlock = { raw: string; kind: "code"; text: string; language: string } | { raw: string; kind: "html"; html: string };
+
+/** HTML of agents that is kept; other tags are shown as text, because most of them are meant so (`Vec<T>`). */
+const HTML_TAG = /^<\/?(?:details|summary|br|hr|sub|sup|kbd|b|i|em|strong|del|ins|u|s|p|div|span|code|pre|h[1-6]|ul|ol|li|table|thead|tbody|tr|td|th|blockquote)(?:\s[^<>]*)?\/?>$/i;
+
+const TAGS = "a b blockquote br code del details div em h1 h2 h3 h4 h5 h6 hr i img input ins kbd li ol p pre s span strong sub summary sup table tbody td th thead tr u ul".split(" ");
+const ATTRIBUTES = ["href", "title", "src", "alt", "align", "start", "type", "checked", "disabled", "open"];
+
+const RASTER_IMAGE = /^data:image\/(?:png|jpeg|gif|webp|avif);base64,[a-z0-9+/=]+$/i;
+
+const escapeHtml = (text: string): string =>
+  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
+
+/** Whether a link may be followed: web pages and mail addresses only. */
+export function isSafeLink(href: string): boolean {
+  try {
+    return ["http:", "https:", "mailto:"].includes(new URL(href).protocol);
+  } catch {
+    return false;
+  }
+}
+
+export const isRasterImage = (url: string): boolean => RASTER_IMAGE.test(url);
+
+const markdown = new Marked({
+  gfm: true,
+  breaks: false,
+  renderer: {
+    html: ({ text }: Tokens.HTML | Tokens.Tag): string => {
+      const tags = text.match(/<[^<>]*>?/g) ?? [];
+      return tags.every((it) => HTML_TAG.test(it)) ? text : escapeHtml(text);
+    },
+    // Pictures of other hosts would tell them that the text is being read.
+    image: ({ href, text }: Tokens.Image): string => {
+      if (isRasterImage(href)) return `<img src="${href}" alt="${escapeHtml(text)}">`;
+      const label = escapeHtml(`image: ${text || href}`);
+      return isSafeLink(href) ? `<a href="${escapeHtml(href)}">${label}</a>` : label;
+    },
+  },
+});
+
+const purify = DOMPurify();
+purify.addHook("afterSanitizeAttributes", (node) => {
+  if (node.nodeName === "A") {
+    const href = node.getAttribute("href") ?? "";
+    if (!isSafeLink(href)) return node.removeAttribute("href");
+    node.setAttribute("target", "_blank");
+    node.setAttribute("rel", "noopener noreferrer");
+    node.setAttribute("title", href.slice(0, 500));
+  } else if (node.nodeName === "IMG" && !isRasterImage(node.getAttribute("src") ?? "")) {
+    node.remove();
+  } else if (node.nodeName === "INPUT") {
+    // The boxes of task lists.
+    node.setAttribute("disabled", "");
+    node.setAttribute("type", "checkbox");
+    node.setAttribute("aria-label", node.hasAttribute("checked") ? "done" : "open");
+  }
+});
+
+function sanitize(html: string): string {
+  return purify.sanitize(html, {
+    ALLOWED_TAGS: TAGS,
+    ALLOWED_ATTR: ATTRIBUTES,
+    ALLOW_DATA_ATTR: false,
+    ALLOW_ARIA_ATTR: false,
+    RETURN_TRUSTED_TYPE: true,
+  }) as unknown as string;
+}
+
+/** The blocks of a text. Blocks that `before` has are reused, so that a growing text only draws its last one again. */
+export function markdownBlocks(text: string, before: readonly MarkdownBlock[]): MarkdownBlock[] {
+  const tokens = markdown.lexer(visibleText(text));
+  const { links } = tokens;
+  const known = new Map(before.map((it) => [it.raw, it]));
+  return tokens.filter((it) => it.type !== "space").map((it) => known.get(it.raw) ?? newBlock(it, links));
+}
+
+function newBlock(token: Token, links: Record<string, unknown>): MarkdownBlock {
+  const { raw } = token;
+  if (token.type === "code") {
+    const { text, lang = "" } = token as Tokens.Code;
+    return { raw, kind: "code", text, language: (lang.match(/^[\w+#.-]+/)?.[0] ?? "").toLowerCase() };
+  }
+  const tokens = Object.assign([token], { links }) as Parameters<typeof markdown.parser>[0];
+  return { raw, kind: "html", html: sanitize(markdown.parser(tokens)) };
+}
+
+/** Where long texts are divided, in characters: each part is drawn only while it is visible. */
+const SEGMENT_CHARS = 6000;
+
+/** Divides a text between blocks, at blank lines outside of code. The parts of a growing text do not change, but the last. */
+export function splitMarkdown(text: string): string[] {
+  if (text.length <= SEGMENT_CHARS) return [text];
+  const segments: string[] = [];
+  let [start, position, fence] = [0, 0, ""];
+  while (position < text.length) {
+    const newline = text.indexOf("\n", position);
+    const end = newline < 0 ? text.length : newline + 1;
+    const mark = /^ {0,3}(`{3,}|~{3,})/.exec(text.slice(position, position + 12))?.[1] ?? "";
+    if (fence === "") fence = mark;
+    else if (mark.startsWith(fence) && text.slice(position, end).trim() === mark) fence = "";
+    const isBlank = end - position <= 80 && text.slice(position, end).trim() === "";
+    const isIndented = /^[ \t]/.test(text.slice(end, end + 1));
+    if (fence === "" && isBlank && !isIndented && end < text.length && end - start > SEGMENT_CHARS) {
+      segments.push(text.slice(start, end));
+      start = end;
+    }
+    position = end;
+  }
+  segments.push(text.slice(start));
+  return segments;
+}
