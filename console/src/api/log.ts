@@ -1,6 +1,6 @@
 /** Reads pages of a session's log, and searches in it. */
 
-import { JackfieldError } from "jackfield-client";
+import { requestJson } from "./request";
 import type { LogEvent } from "./stream/messages";
 
 /** A range of the log: the last events, or those before or after one. */
@@ -34,22 +34,12 @@ export interface LogMatches {
   hasMore: boolean;
 }
 
-export const readLog = (sessionId: string, query: LogQuery, signal?: AbortSignal): Promise<LogPage> =>
-  getJson(`/api/sessions/${encodeURIComponent(sessionId)}/log`, { ...query }, signal);
+export const readLog = (sessionId: string, query: LogQuery): Promise<LogPage> =>
+  requestJson("GET", `/api/sessions/${encodeURIComponent(sessionId)}/log`, { query: { ...query } });
 
 /** Searches the whole session for a text. */
 export const findInLog = (
   sessionId: string,
   query: { text: string; before?: number; limit?: number },
-  signal?: AbortSignal,
-): Promise<LogMatches> => getJson(`/api/sessions/${encodeURIComponent(sessionId)}/find`, { ...query }, signal);
-
-async function getJson<T>(path: string, query: Record<string, string | number>, signal?: AbortSignal): Promise<T> {
-  const url = new URL(path, location.origin);
-  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, String(value));
-  const response = await fetch(url, { signal: signal ?? null });
-  const body = (await response.json().catch(() => ({}))) as T & { error?: ConstructorParameters<typeof JackfieldError>[1] };
-  if (response.ok) return body;
-  const unknown = { code: "UPSTREAM_UNAVAILABLE", message: `the daemon answered ${response.status}` } as const;
-  throw new JackfieldError(response.status, body.error ?? unknown);
-}
+  signal: AbortSignal,
+): Promise<LogMatches> => requestJson("GET", `/api/sessions/${encodeURIComponent(sessionId)}/find`, { query, signal });

@@ -7,7 +7,7 @@
 
 import DOMPurify from "dompurify";
 import { Marked, type Token, type Tokens } from "marked";
-import { visibleText } from "../ui/visible-text";
+import { visibleProse } from "../ui/visible-text";
 
 /** A top-level part of a text: code is drawn by its own component, everything else is HTML. */
 export type MarkdownBlock = { raw: string; kind: "code"; text: string; language: string } | { raw: string; kind: "html"; html: string };
@@ -81,7 +81,7 @@ function sanitize(html: string): string {
 
 /** The blocks of a text. Blocks that `before` has are reused, so that a growing text only draws its last one again. */
 export function markdownBlocks(text: string, before: readonly MarkdownBlock[]): MarkdownBlock[] {
-  const tokens = markdown.lexer(visibleText(text));
+  const tokens = markdown.lexer(visibleProse(text));
   const { links } = tokens;
   const known = new Map(before.map((it) => [it.raw, it]));
   return tokens.filter((it) => it.type !== "space").map((it) => known.get(it.raw) ?? newBlock(it, links));

@@ -51,3 +51,6 @@ export const formatAgo = (at: number, now: number): string => {
 
 /** Date and time in the time zone of the browser. */
 export const formatDateTime = (at: number): string => new Date(at).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+
+/** The time of day in the time zone of the browser. */
+export const formatClock = (at: number): string => new Date(at).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" });

@@ -29,3 +29,10 @@ export const visibleLines = (text: string): string =>
 /** Running text: the joiners and marks of scripts and emoji are kept, too. */
 export const visibleProse = (text: string): string =>
   text.replaceAll("\r\n", "\n").replace(HIDDEN, (it) => (OF_PROSE.test(it) ? it : escapeCharacter(it)));
+
+/** One line for a list or a title: spaces are joined, and the text is cut. */
+export function shortLine(text: string, length = 300): string {
+  // Only what may be shown is searched for spaces: the text can have megabytes.
+  const joined = text.slice(0, 4 * length).replace(/\s+/g, " ").trim();
+  return visibleProse(joined.length > length ? `${joined.slice(0, length)}…` : joined);
+}

@@ -1,0 +1,209 @@
+/**
+ * The transcript of a session. Only the rows in sight are drawn.
+ *
+ * It stays at the end while the session goes on, unless the reader has scrolled up; what the reader sees does not move
+ * when older rows are loaded above.
+ */
+
+import { createVirtualizer } from "@tanstack/solid-virtual";
+import { createComputed, createEffect, createMemo, createSignal, For, Match, on, onCleanup, onMount, Show, Switch, type JSX } from "solid-js";
+import { errorText } from "../../api/client";
+import type { OpenSessionLog } from "../../state/open-session-log";
+import type { LogPosition } from "../../state/session-log";
+import { RowList, type Row } from "../../transcript/rows";
+import { ItemView } from "../../transcript/view/item-view";
+import { formatNumberOf } from "../../ui/format";
+import "../../transcript/view/transcript.css";
+
+interface TranscriptTabProps {
+  log: OpenSessionLog;
+  /** The event to show; changes when a link or a match is followed. */
+  target: number | undefined;
+}
+
+/** Older or newer events are loaded when this much is left to scroll, in pixels. */
+const LOAD_AHEAD = 1500;
+/** A movement this soon after an input is one of the reader. */
+const INPUT_MS = 1000;
+/** Within this distance of the end, the reader is at the end. */
+const END_DISTANCE = 60;
+
+/** Heights of rows that were not drawn yet. Near enough is good enough: they are measured when they are drawn. */
+function estimateHeight(row: Row): number {
+  const chars = row.parts.reduce((sum, it) => sum + (it.type === "text" ? it.text.length : 2000), 0);
+  switch (row.item.kind) {
+    case "message":
+    case "user":
+      return 48 + Math.ceil(chars / 90) * 24;
+    case "tool":
+      return 120;
+    default:
+      return 44;
+  }
+}
+
+/** Whether keys move in a text; an empty field leaves them to the page. */
+function isTyping(target: EventTarget | null): boolean {
+  if (target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement) return target.value !== "";
+  return target instanceof Element && target.closest("select, dialog") !== null;
+}
+
+/** Records when the first rows were painted, for measurements. */
+function markPaint(): void {
+  requestAnimationFrame(() => setTimeout(() => performance.mark("transcript-painted")));
+}
+
+export function TranscriptTab(props: TranscriptTabProps): JSX.Element {
+  let scroller!: HTMLDivElement;
+  const { log, items, state } = props.log;
+  const rowList = new RowList();
+  const rows = createMemo(() => rowList.update(items()));
+  const [isAtEnd, setAtEnd] = createSignal(props.target === undefined);
+  /** The last row that the reader has seen at the end. */
+  const [seen, setSeen] = createSignal(0);
+
+  const virtualizer = createVirtualizer<HTMLDivElement, HTMLDivElement>({
+    get count() {
+      return rows().length;
+    },
+    getScrollElement: () => scroller,
+    estimateSize: (index) => estimateHeight(rows()[index] as Row),
+    getItemKey: (index) => rows()[index]?.key ?? index,
+    overscan: 6,
+    anchorTo: "end",
+    get scrollEndThreshold() {
+      return isAtEnd() ? END_DISTANCE : -1;
+    },
+  });
+
+  const scrollToEnd = (): void => virtualizer.scrollToEnd();
+  const jumpTo = async (position: LogPosition): Promise<void> => {
+    if (position === "end" && state().isAtEnd) return scrollToEnd();
+    if (typeof position === "object" && log.hasEvent(position.seq)) return showEvent(position.seq);
+    setAtEnd(position === "end");
+    await log.open(position);
+    requestAnimationFrame(() => {
+      if (position === "end") scrollToEnd();
+      else if (position === "beginning") virtualizer.scrollToOffset(0);
+      else showEvent(position.seq);
+    });
+  };
+  const showEvent = (seq: number): void => {
+    const item = log.items[log.indexOfEvent(seq)];
+    const index = rows().findIndex((it) => it.item.key === item?.key);
+    if (index < 0) return;
+    setAtEnd(false);
+    virtualizer.scrollToIndex(index, { align: "start" });
+  };
+
+  let scrollTop = 0;
+  let movedAt = -Infinity;
+  const distanceFromEnd = (): number => scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight;
+  /** The reader leaves the end by moving up. Corrections of the virtualizer move up, too, but without an input. */
+  const onScroll = (): void => {
+    const isMovedUp = scroller.scrollTop < scrollTop && performance.now() - movedAt < INPUT_MS;
+    scrollTop = scroller.scrollTop;
+    if (state().isAtEnd && distanceFromEnd() < END_DISTANCE) setAtEnd(true);
+    else if (isMovedUp || !state().isAtEnd) setAtEnd(false);
+    loadNearby();
+  };
+  const onInput = (): void => void (movedAt = performance.now());
+  const loadNearby = (): void => {
+    if (scroller.scrollTop < LOAD_AHEAD) void log.loadOlder();
+    if (!state().isAtEnd && distanceFromEnd() < LOAD_AHEAD) void log.loadNewer();
+  };
+
+  createEffect(() => {
+    log.keepsEnd = isAtEnd();
+  });
+  createEffect(on([() => virtualizer.getTotalSize(), rows], () => isAtEnd() && scrollToEnd()));
+  createComputed(() => isAtEnd() && setSeen(items().at(-1)?.seq ?? 0));
+  createEffect(on(() => props.target, (seq) => seq !== undefined && void jumpTo({ seq }), { defer: true }));
+  createEffect(
+    on(rows, (_, __, isShown) => {
+      if (isShown || rows().length === 0) return isShown;
+      setSeen(items().at(-1)?.seq ?? 0);
+      if (props.target !== undefined) requestAnimationFrame(() => showEvent(props.target as number));
+      markPaint();
+      return true;
+    }),
+  );
+  // A short window does not scroll, so it has to be filled.
+  createEffect(on(rows, () => rows().length > 0 && requestAnimationFrame(loadNearby)));
+
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (isTyping(event.target) || event.altKey || event.shiftKey || event.defaultPrevented) return;
+    if (event.key === "Home") void jumpTo("beginning");
+    else if (event.key === "End") void jumpTo("end");
+    else return;
+    event.preventDefault();
+  };
+  onMount(() => {
+    const observer = new ResizeObserver(() => isAtEnd() && scrollToEnd());
+    observer.observe(scroller);
+    addEventListener("keydown", onKeyDown);
+    onCleanup(() => {
+      observer.disconnect();
+      removeEventListener("keydown", onKeyDown);
+    });
+  });
+
+  const newItems = (): number => items().filter((it) => it.seq > seen()).length;
+  const visible = createMemo(() => virtualizer.getVirtualItems().map((it) => String(it.key)));
+  const indexOf = createMemo(() => new Map(virtualizer.getVirtualItems().map((it) => [String(it.key), it.index])));
+  return (
+    <div class="transcript">
+      <div
+        class="transcript-scroll"
+        ref={scroller}
+        onScroll={onScroll}
+        onWheel={onInput}
+        onTouchMove={onInput}
+        onPointerDown={onInput}
+        onKeyDown={onInput}
+        tabindex="0"
+        role="log"
+        aria-live="off"
+        aria-label="Transcript"
+      >
+        <Switch>
+          <Match when={state().status === "loading"}>
+            <p class="loading">Loading…</p>
+          </Match>
+          <Match when={state().status === "failed"}>
+            <p class="transcript-error" role="alert">
+              {errorText(state().error)}
+            </p>
+          </Match>
+        </Switch>
+        <div class="transcript-rows" style={{ height: `${virtualizer.getTotalSize()}px` }}>
+          <Show when={state().status === "ready" && !state().hasBefore}>
+            <span data-transcript-start />
+          </Show>
+          <div class="transcript-visible" style={{ transform: `translateY(${virtualizer.getVirtualItems()[0]?.start ?? 0}px)` }}>
+            <For each={visible()}>
+              {(key) => {
+                const index = (): number => indexOf().get(key) ?? -1;
+                // The row may be gone a moment before its element.
+                const row = createMemo<Row | undefined>((before) => rows()[index()] ?? before);
+                return (
+                  <div class="transcript-row" data-index={index()} ref={(it) => queueMicrotask(() => virtualizer.measureElement(it))}>
+                    <Show when={row()}>{(it) => <ItemView row={it()} />}</Show>
+                  </div>
+                );
+              }}
+            </For>
+          </div>
+        </div>
+      </div>
+      <Show when={!isAtEnd() && items().length > 0}>
+        <button type="button" class="transcript-latest" onClick={() => void jumpTo("end")}>
+          ↓ Latest
+          <Show when={state().isAtEnd && newItems() > 0}>
+            <span class="badge">{formatNumberOf(newItems(), "new item")}</span>
+          </Show>
+        </button>
+      </Show>
+    </div>
+  );
+}
