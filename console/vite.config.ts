@@ -3,6 +3,7 @@
 import { fileURLToPath } from "node:url";
 import solid from "vite-plugin-solid";
 import { defineConfig } from "vitest/config";
+import { serviceWorker } from "./scripts/service-worker-plugin";
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
@@ -12,7 +13,7 @@ const token = process.env["JACKFIELD_TOKEN"];
 
 export default defineConfig({
   base: "/console/",
-  plugins: [solid()],
+  plugins: [solid(), serviceWorker(here("src/sw.ts"))],
   resolve: {
     alias: [
       { find: "jackfield-client", replacement: here("../clients/typescript/src/index.ts") },

@@ -6,7 +6,9 @@ import "./ui/theme.css";
 import "./ui/base.css";
 import { applyTheme } from "./ui/theme";
 import { startStream } from "./state/daemon";
+import { startOfflineSupport } from "./state/offline";
 
 applyTheme();
 startStream();
+startOfflineSupport();
 render(() => <App />, document.getElementById("root") as HTMLElement);

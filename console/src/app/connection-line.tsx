@@ -1,13 +1,15 @@
 /** One line that says when the console is not connected, why, and what happens next. */
 
 import { A, useLocation } from "@solidjs/router";
-import { Match, Switch, type JSX } from "solid-js";
-import { connection, reconnect } from "../state/daemon";
+import { Match, Show, Switch, type JSX } from "solid-js";
+import { connection, reconnect, storedListAt } from "../state/daemon";
+import { isUpdated } from "../state/offline";
+import { TimeAgo } from "../ui/time-ago";
 
 export function ConnectionLine(): JSX.Element {
-  const location = useLocation();
-  const isLoginPage = () => location.pathname.endsWith("/login");
-  const loginPath = () => `/login?next=${encodeURIComponent(location.pathname.replace(/^\/console/, "") + location.search)}`;
+  const route = useLocation();
+  const isLoginPage = () => route.pathname.endsWith("/login");
+  const loginPath = () => `/login?next=${encodeURIComponent(route.pathname.replace(/^\/console/, "") + route.search)}`;
   const lost = () => {
     const state = connection();
     return state.status === "lost" ? state : undefined;
@@ -19,11 +21,26 @@ export function ConnectionLine(): JSX.Element {
           {(state) => (
             <p class="connection-line">
               The connection to the daemon is lost ({state().why}). It is retried automatically; nothing is lost.{" "}
+              <Show when={storedListAt()}>
+                {(at) => (
+                  <>
+                    The list is the last known one (<TimeAgo at={at()} />).{" "}
+                  </>
+                )}
+              </Show>
               <button type="button" onClick={reconnect}>
                 Retry now
               </button>
             </p>
           )}
+        </Match>
+        <Match when={isUpdated()}>
+          <p class="connection-line">
+            The daemon has a new version of this page.{" "}
+            <button type="button" onClick={() => location.reload()}>
+              Reload
+            </button>
+          </p>
         </Match>
         <Match when={connection().status === "signed-out" && !isLoginPage()}>
           <p class="connection-line">

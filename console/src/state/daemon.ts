@@ -8,6 +8,7 @@ import type { Ask, Session } from "jackfield-client";
 import { createSignal } from "solid-js";
 import { createStore, produce, reconcile } from "solid-js/store";
 import { connectStream, type SendToStream } from "../api/stream/connect";
+import type { LastList } from "./last-list";
 import type { AnsweredAsk, ConnectionState, LogEvent, StreamMessage } from "../api/stream/messages";
 
 /** Receives the events of a followed session; `gone` when it was deleted. */
@@ -23,6 +24,8 @@ const [isListComplete, setListComplete] = createSignal(false);
 const [sessionRows, setSessionRows] = createStore<Record<string, Session>>({});
 const [openAsks, setOpenAsks] = createStore<Ask[]>([]);
 const [lastAnswered, setLastAnswered] = createSignal<AnsweredAsk[]>([]);
+const [listVersion, setListVersion] = createSignal(0);
+const [storedListAt, setStoredListAt] = createSignal<number | undefined>();
 const followers = new Map<string, Set<LogFollower>>();
 let send: SendToStream = () => {};
 
@@ -30,6 +33,10 @@ let send: SendToStream = () => {};
 export { connection };
 /** Whether `sessionRows` has all sessions. */
 export { isListComplete };
+/** A number that changes with each change of `sessionRows`: cheaper than reading all rows. */
+export { listVersion };
+/** When the shown list was stored (Unix ms), if it is the stored one because there is no connection. */
+export { storedListAt };
 /** All known sessions by id. */
 export { sessionRows };
 /** Open requests to the user, the oldest first. */
@@ -40,6 +47,13 @@ export { lastAnswered };
 /** Connects the page to the daemon. Called once, when the application starts. */
 export function startStream(): void {
   send = connectStream(receive);
+}
+
+/** Shows the list that was stored in this browser, until the daemon sends the current one. */
+export function showStoredList({ savedAt, sessions }: LastList): void {
+  if (isListComplete()) return;
+  setSessionRows(reconcile(Object.fromEntries(sessions.map((it) => [it.sessionId, it]))));
+  setStoredListAt(savedAt);
 }
 
 /** Connects now instead of at the next attempt. */
@@ -71,6 +85,8 @@ function receive(message: StreamMessage): void {
       setSessionRows(reconcile(Object.fromEntries(message.sessions.map((it) => [it.sessionId, it]))));
       setOpenAsks(reconcile(message.asks.toSorted(byAge)));
       setListComplete(message.complete);
+      setStoredListAt(undefined);
+      setListVersion((it) => it + 1);
       break;
     case "sessions":
       setSessionRows(
@@ -79,6 +95,7 @@ function receive(message: StreamMessage): void {
           for (const id of message.removed) delete rows[id];
         }),
       );
+      setListVersion((it) => it + 1);
       break;
     case "asks": {
       const isClosed = (it: Ask): boolean => message.answered.some((answer) => isSameAsk(it, answer));

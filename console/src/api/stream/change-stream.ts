@@ -140,7 +140,8 @@ export class ChangeStream {
   #retryLater(error: unknown): void {
     this.#failures += 1;
     const delay = Math.min(RETRY_MIN_MS * 2 ** (this.#failures - 1), RETRY_MAX_MS) * (0.75 + Math.random() / 2);
-    const why = error instanceof Error ? error.message : String(error);
+    // `fetch` throws a TypeError, whose text depends on the browser, if there is no connection.
+    const why = error instanceof TypeError ? "it cannot be reached" : error instanceof Error ? error.message : String(error);
     const since = this.#state.status === "lost" ? this.#state.since : Date.now();
     this.#setState({ status: "lost", why, since, retryAt: Date.now() + delay });
     this.#retryTimer = setTimeout(() => this.#connect(), delay);

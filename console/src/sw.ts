@@ -1,0 +1,135 @@
+/**
+ * The service worker, served as `/console/sw.js`: the offline shell and push notifications.
+ *
+ * It keeps the files of one build of the console. Pages come from the daemon, and from here only when it cannot be
+ * reached; other files have a hash in their name and never change. Responses of the API are never kept.
+ *
+ * This file imports nothing, so that it is built as a classic script, which every browser accepts.
+ */
+
+/** The files of the first load and of all pages, relative to `/console/`. The build fills the list in. */
+declare const CONSOLE_FILES: string[];
+/** Names the build: a hash of its files. */
+declare const CONSOLE_BUILD: string;
+
+interface LifetimeEvent extends Event {
+  waitUntil(work: Promise<unknown>): void;
+}
+interface RequestEvent extends LifetimeEvent {
+  readonly request: Request;
+  respondWith(response: Promise<Response>): void;
+}
+interface PushMessageEvent extends LifetimeEvent {
+  readonly data: { json(): unknown } | null;
+}
+interface NotificationClickEvent extends LifetimeEvent {
+  readonly notification: Notification;
+}
+interface WindowClient {
+  readonly url: string;
+  focus(): Promise<WindowClient>;
+  navigate(url: string): Promise<WindowClient | null>;
+}
+interface WorkerScope {
+  readonly registration: ServiceWorkerRegistration;
+  readonly clients: {
+    claim(): Promise<void>;
+    matchAll(options: { type: "window"; includeUncontrolled: boolean }): Promise<WindowClient[]>;
+    openWindow(url: string): Promise<WindowClient | null>;
+  };
+  skipWaiting(): Promise<void>;
+  addEventListener(type: "install" | "activate", listener: (event: LifetimeEvent) => void): void;
+  addEventListener(type: "fetch", listener: (event: RequestEvent) => void): void;
+  addEventListener(type: "push", listener: (event: PushMessageEvent) => void): void;
+  addEventListener(type: "notificationclick", listener: (event: NotificationClickEvent) => void): void;
+}
+
+const worker = globalThis as unknown as WorkerScope;
+const BASE = "/console/";
+const CACHE_PREFIX = "console-";
+const CACHE = CACHE_PREFIX + CONSOLE_BUILD;
+/** A daemon that does not answer in this time is treated as unreachable. */
+const PAGE_TIMEOUT_MS = 4_000;
+
+worker.addEventListener("install", (event) => {
+  const keepFiles = async (): Promise<void> => {
+    const cache = await caches.open(CACHE);
+    await cache.addAll([BASE, ...CONSOLE_FILES.map((it) => BASE + it)]);
+    // Names of files have hashes: a new build and open pages of the old one do not disturb each other.
+    await worker.skipWaiting();
+  };
+  event.waitUntil(keepFiles());
+});
+
+worker.addEventListener("activate", (event) => {
+  const dropOldBuilds = async (): Promise<void> => {
+    const names = await caches.keys();
+    await Promise.all(names.filter((it) => it.startsWith(CACHE_PREFIX) && it !== CACHE).map((it) => caches.delete(it)));
+    await worker.clients.claim();
+  };
+  event.waitUntil(dropOldBuilds());
+});
+
+worker.addEventListener("fetch", (event) => {
+  const { request } = event;
+  const { origin, pathname } = new URL(request.url);
+  if (request.method !== "GET" || origin !== location.origin || !pathname.startsWith(BASE)) return;
+  if (request.mode === "navigate") event.respondWith(loadPage(request));
+  else if (pathname.startsWith(`${BASE}assets/`)) event.respondWith(loadFile(request));
+});
+
+/** The page of the daemon, or the kept one if the daemon cannot be reached. */
+async function loadPage(request: Request): Promise<Response> {
+  try {
+    return await fetch(request, { signal: AbortSignal.timeout(PAGE_TIMEOUT_MS) });
+  } catch (error) {
+    const kept = await caches.match(BASE);
+    if (kept) return kept;
+    throw error;
+  }
+}
+
+/** A file whose name has a hash: the kept one, or that of the daemon, which is kept from then on. */
+async function loadFile(request: Request): Promise<Response> {
+  const kept = await caches.match(request);
+  if (kept) return kept;
+  const response = await fetch(request);
+  if (response.ok) await (await caches.open(CACHE)).put(request, response.clone());
+  return response;
+}
+
+/** The texts say nothing about the session: they pass through the push service of the browser's vendor. */
+const NOTICES: Record<string, { title: string; path: string }> = {
+  ask: { title: "A session needs you", path: "inbox" },
+  done: { title: "A session is done", path: "" },
+  failed: { title: "A session has failed", path: "" },
+};
+
+worker.addEventListener("push", (event) => {
+  const notice = NOTICES[readKind(event.data)] ?? { title: "A session needs you", path: "inbox" };
+  const options = { icon: `${BASE}icon-192.png`, badge: `${BASE}icon-192.png`, tag: notice.title, data: notice.path };
+  event.waitUntil(worker.registration.showNotification(notice.title, options));
+});
+
+function readKind(data: PushMessageEvent["data"]): string {
+  try {
+    return String((data?.json() as { kind?: unknown }).kind);
+  } catch {
+    return "";
+  }
+}
+
+worker.addEventListener("notificationclick", (event) => {
+  event.notification.close();
+  event.waitUntil(showPage(BASE + String(event.notification.data ?? "")));
+});
+
+/** Shows a page of the console in an open window, or in a new one. */
+async function showPage(path: string): Promise<void> {
+  const url = new URL(path, location.origin).href;
+  const open = await worker.clients.matchAll({ type: "window", includeUncontrolled: true });
+  const shown = open.find((it) => it.url === url) ?? open.find((it) => it.url.startsWith(location.origin + BASE));
+  if (!shown) return void (await worker.clients.openWindow(url));
+  await shown.focus();
+  if (shown.url !== url) await shown.navigate(url);
+}
