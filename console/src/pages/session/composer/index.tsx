@@ -19,6 +19,7 @@ import { chooseSendKey, sendKey } from "./send-key";
 import { createSessionControl, type SessionControl } from "./session-control";
 import { SettingPickers } from "./setting-pickers";
 import { createUploads } from "./uploads";
+import { WaitingLine } from "./waiting-line";
 
 /** Prompts that wait are sent again after this time, besides when the connection is back. */
 const RESEND_MS = 5_000;
@@ -74,6 +75,7 @@ function SessionComposer(props: { sessionId: string }): JSX.Element {
         uploads.add(event.dataTransfer.files);
       }}
     >
+      <WaitingLine sessionId={sessionId} />
       <QueueList control={control} />
       <OutboxList prompts={unsent()} onRemove={(key) => outbox.remove(key)} onEdit={edit} />
       <AttachmentList uploads={uploads} />
