@@ -3,14 +3,17 @@
 import { createSignal, type JSX } from "solid-js";
 import { api, errorText } from "../api/client";
 import { navigateTo, sessionPath } from "../app/navigate";
-import { sessionRows } from "../state/daemon";
+import { sessionRow } from "../state/session-row";
 import { confirmAction, openDialog, showFailure } from "./open-dialog";
-import { visibleLine } from "./visible-text";
+import { shortLine } from "./visible-text";
 
 /** How the session is called in dialogs. */
-const titleOf = (sessionId: string): string => visibleLine(sessionRows[sessionId]?.title ?? "").slice(0, 80) || sessionId;
+const titleOf = (sessionId: string): string => {
+  const row = sessionRow(sessionId);
+  return shortLine(row?.name || row?.title || "", 80) || sessionId;
+};
 
-const isWorking = (sessionId: string): boolean => ["working", "asks", "quiet", "waiting"].includes(sessionRows[sessionId]?.state ?? "");
+const isWorking = (sessionId: string): boolean => ["working", "asks", "quiet", "waiting"].includes(sessionRow(sessionId)?.state ?? "");
 
 /** Opens a dialog for the name of a session. */
 export async function rename(sessionId: string): Promise<void> {
@@ -18,7 +21,7 @@ export async function rename(sessionId: string): Promise<void> {
 }
 
 function RenameForm(props: { sessionId: string; close(): void }): JSX.Element {
-  const current = (sessionRows[props.sessionId] as { name?: string | null } | undefined)?.name ?? "";
+  const current = sessionRow(props.sessionId)?.name ?? "";
   const [problem, setProblem] = createSignal("");
   let input!: HTMLInputElement;
   const submit = async (event: SubmitEvent): Promise<void> => {

@@ -1,8 +1,9 @@
 /** The page of a session: its header, the tabs "Transcript", "Changes" and "Timeline", and the composer below. */
 
 import { A, useParams, useSearchParams } from "@solidjs/router";
-import { createEffect, createSignal, lazy, Match, onCleanup, Show, Suspense, Switch, type JSX } from "solid-js";
+import { createSignal, lazy, Match, Show, Suspense, Switch, type JSX } from "solid-js";
 import { sessionPath } from "../../app/navigate";
+import { usePageTitle } from "../../app/page-title";
 import { sessionRow } from "../../state/session-row";
 import { openSessionLog } from "../../state/open-session-log";
 import { createTranscriptView, TranscriptViewProvider } from "../../transcript/view/view-state";
@@ -36,10 +37,7 @@ function OneSession(props: { sessionId: string; tab: string | undefined }): JSX.
   const log = openSessionLog(sessionId, first === undefined ? "end" : { seq: first });
   const view = createTranscriptView(sessionId, target);
   const isTranscript = (): boolean => props.tab !== "changes" && props.tab !== "timeline";
-  createEffect(() => {
-    document.title = `${shortLine(row()?.name || row()?.title || sessionId, 60)} · Jackfield`;
-  });
-  onCleanup(() => (document.title = "Jackfield"));
+  usePageTitle(() => shortLine(row()?.name || row()?.title || sessionId, 60));
   return (
     <div class="session">
       <SessionHeader sessionId={sessionId} row={row()} />

@@ -8,10 +8,10 @@ import { A } from "@solidjs/router";
 import type { Answer, Ask } from "jackfield-client";
 import { Match, Show, Switch, createEffect, createSignal, createUniqueId, onCleanup, onMount, type JSX } from "solid-js";
 import { sessionPath } from "../../app/navigate";
-import { sessionRows } from "../../state/daemon";
+import { sessionRow } from "../../state/session-row";
 import { isPlainKey } from "../plain-key";
 import { TimeAgo } from "../time-ago";
-import { visibleLine, visibleProse } from "../visible-text";
+import { shortLine, visibleLine, visibleProse } from "../visible-text";
 import { createAnswerSender, type AnswerState } from "./answer";
 import { AnswerGuard, GUARD_MS } from "./answer-guard";
 import { cutText, describeKind } from "./ask-call";
@@ -145,8 +145,8 @@ function OneAsk(props: AskCardProps): JSX.Element {
 }
 
 function AskHeading(props: AskCardProps & { titleId: string }): JSX.Element {
-  const session = () => sessionRows[props.ask.sessionId];
-  const sessionName = (): string => visibleLine(session()?.title ?? "") || props.ask.sessionId;
+  const session = () => sessionRow(props.ask.sessionId);
+  const sessionName = (): string => shortLine(session()?.name || session()?.title || "", 80) || props.ask.sessionId;
   const directory = (): string => session()?.cwd ?? "";
   return (
     <header class="ask-heading">

@@ -1,74 +1,41 @@
 /** What the log knows about the tool call of a permission request: its text and diffs, which are not in the request row. */
 
 import type { Ask } from "jackfield-client";
-import { requestJson } from "../../api/request";
+import { readLog } from "../../api/log";
 import type { LogEvent } from "../../api/stream/messages";
-
-export interface FileDiff {
-  path: string;
-  oldText: string;
-  newText: string;
-}
-
-export interface ToolCallDetails {
-  diffs: FileDiff[];
-  texts: string[];
-}
-
-interface LogPage {
-  events: LogEvent[];
-  hasBefore: boolean;
-}
-
-type Json = Record<string, unknown>;
+import { frameParams, member, type ToolItem } from "../../transcript/item";
+import { mergeToolUpdate, newToolCall, toolCallId } from "../../transcript/tool-call";
 
 /** An open request is near the end of the log; further back than this it is not searched. */
 const PAGES_MAX = 5;
 const PAGE_EVENTS = 200;
 
-const asObject = (it: unknown): Json => (typeof it === "object" && it !== null ? (it as Json) : {});
-
 /** Reads the log backwards to the request, and to the tool call that it belongs to. */
-export async function loadToolCallDetails(ask: Ask): Promise<ToolCallDetails> {
+export async function loadToolCall(ask: Ask): Promise<ToolItem> {
   let events: LogEvent[] = [];
   for (let pages = 0; pages < PAGES_MAX; pages++) {
-    const query = { limit: PAGE_EVENTS, before: events[0]?.seq };
-    const page = await requestJson<LogPage>("GET", `/api/sessions/${encodeURIComponent(ask.sessionId)}/log`, { query });
+    const first = events[0]?.seq;
+    const page = await readLog(ask.sessionId, { limit: PAGE_EVENTS, ...(first !== undefined && { before: first }) });
     events = [...page.events, ...events];
     if (!page.hasBefore || events.some((it) => isStartOf(it, ask))) break;
   }
-  return readDetails(events, ask);
+  return mergeToolCall(events, ask);
 }
+
+const isRequest = (event: LogEvent, ask: Ask): boolean => event.is === "asked" && event["ask"] === ask.ask;
+const isOfCall = (update: unknown, ask: Ask): boolean => ask.toolCallId != null && toolCallId(update) === ask.toolCallId;
+const updateOf = (event: LogEvent): unknown => (event.is === "said" ? member(frameParams(event), "update") : undefined);
 
 /** The first event of the tool call; of a request without one, the request itself. */
 const isStartOf = (event: LogEvent, ask: Ask): boolean =>
-  ask.toolCallId == null ? isRequest(event, ask) : updateOf(event)["sessionUpdate"] === "tool_call" && isOfCall(updateOf(event), ask);
+  ask.toolCallId == null ? isRequest(event, ask) : isOfCall(updateOf(event), ask) && member(updateOf(event), "sessionUpdate") === "tool_call";
 
-const isRequest = (event: LogEvent, ask: Ask): boolean => event.is === "asked" && event["ask"] === ask.ask;
-const isOfCall = (call: Json, ask: Ask): boolean => ask.toolCallId != null && call["toolCallId"] === ask.toolCallId;
-const paramsOf = (event: LogEvent): Json => asObject(asObject(event["frame"])["params"]);
-const updateOf = (event: LogEvent): Json => (event.is === "said" ? asObject(paramsOf(event)["update"]) : {});
-
-/** The content of the request, or the last content of its tool call before it. */
-export function readDetails(events: LogEvent[], ask: Ask): ToolCallDetails {
-  let content: unknown;
+/** The tool call with its updates up to the request, which may replace its content. */
+export function mergeToolCall(events: LogEvent[], ask: Ask): ToolItem {
+  let call = newToolCall(ask.toolCallId ?? "", 0, 0, 0);
   for (const event of events) {
-    const call = isRequest(event, ask) ? asObject(paramsOf(event)["toolCall"]) : updateOf(event);
-    if ((isRequest(event, ask) || isOfCall(call, ask)) && Array.isArray(call["content"])) content = call["content"];
+    const update = isRequest(event, ask) ? member(frameParams(event), "toolCall") : updateOf(event);
+    if (isRequest(event, ask) || isOfCall(update, ask)) call = mergeToolUpdate(call, update, event.at);
   }
-  return readContent(content);
-}
-
-function readContent(content: unknown): ToolCallDetails {
-  const details: ToolCallDetails = { diffs: [], texts: [] };
-  for (const block of Array.isArray(content) ? content.map(asObject) : []) {
-    const inner = asObject(block["content"]);
-    if (block["type"] === "diff" && typeof block["newText"] === "string") {
-      const oldText = typeof block["oldText"] === "string" ? block["oldText"] : "";
-      details.diffs.push({ path: String(block["path"] ?? ""), oldText, newText: block["newText"] });
-    } else if (block["type"] === "content" && typeof inner["text"] === "string") {
-      details.texts.push(inner["text"]);
-    }
-  }
-  return details;
+  return call;
 }

@@ -1,6 +1,7 @@
 /** The prompts of a session for the arrow keys, and how they are read from its log. */
 
 import type { LogEvent } from "../../../api/stream/messages";
+import { frameParams, listMember, stringMember } from "../../../transcript/item";
 
 export class PromptHistory {
   /** The oldest first. */
@@ -51,14 +52,10 @@ export class PromptHistory {
 const withoutRepetitions = (prompts: string[]): string[] =>
   prompts.filter((it, index) => it.trim() !== "" && it !== prompts[index - 1]);
 
-type Json = Record<string, unknown>;
-const asObject = (it: unknown): Json => (typeof it === "object" && it !== null ? (it as Json) : {});
-
 /** The text of a prompt that was queued or has started; a prompt that was queued first is counted once. */
 export function promptText(event: LogEvent): string | undefined {
   const isPrompt = event.is === "queued" || (event.is === "prompted" && event["prompt"] === undefined);
   if (!isPrompt) return undefined;
-  const blocks = asObject(asObject(event["frame"])["params"])["prompt"];
-  const texts = (Array.isArray(blocks) ? blocks : []).map(asObject).filter((it) => it["type"] === "text");
-  return texts.map((it) => String(it["text"] ?? "")).join("\n");
+  const texts = listMember(frameParams(event), "prompt").filter((it) => stringMember(it, "type") === "text");
+  return texts.map((it) => stringMember(it, "text")).join("\n");
 }

@@ -1,13 +1,7 @@
 /** The earlier prompts of a session, read from the end of its log. */
 
-import { requestJson } from "../../../api/request";
-import type { LogEvent } from "../../../api/stream/messages";
+import { readLog } from "../../../api/log";
 import { promptText } from "./prompt-history";
-
-interface LogPage {
-  events: LogEvent[];
-  hasBefore: boolean;
-}
 
 const PROMPTS_WANTED = 50;
 /** Prompts are rare among the events of long turns. */
@@ -19,8 +13,7 @@ export async function loadPrompts(sessionId: string): Promise<string[]> {
   let prompts: string[] = [];
   let before: number | undefined;
   for (let pages = 0; pages < PAGES_MAX && prompts.length < PROMPTS_WANTED; pages++) {
-    const query = { limit: PAGE_EVENTS, before };
-    const page = await requestJson<LogPage>("GET", `/api/sessions/${encodeURIComponent(sessionId)}/log`, { query });
+    const page = await readLog(sessionId, { limit: PAGE_EVENTS, ...(before !== undefined && { before }) });
     prompts = [...page.events.flatMap((it) => promptText(it) ?? []), ...prompts];
     before = page.events[0]?.seq;
     if (!page.hasBefore || before === undefined) break;
