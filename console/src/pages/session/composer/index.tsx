@@ -111,9 +111,10 @@ interface ComposerBarProps {
 }
 
 function ComposerBar(props: ComposerBarProps): JSX.Element {
+  const [hasSettings, setHasSettings] = createSignal(false);
   let input!: HTMLInputElement;
   return (
-    <div class="composer-bar">
+    <div class="composer-bar" classList={{ "has-settings": hasSettings() }}>
       <button type="button" class="quiet" aria-label="Add files" title="Add files; they can also be pasted or dropped" onClick={() => input.click()}>
         +
       </button>
@@ -127,6 +128,15 @@ function ComposerBar(props: ComposerBarProps): JSX.Element {
           input.value = "";
         }}
       />
+      <button
+        type="button"
+        class="quiet settings-toggle"
+        aria-label="Mode, model and options"
+        aria-expanded={hasSettings()}
+        onClick={() => setHasSettings((it) => !it)}
+      >
+        ⚙
+      </button>
       <SettingPickers control={props.control} />
       <span class="picker send-key">
         <span class="picker-name" aria-hidden="true">
@@ -144,7 +154,7 @@ function ComposerBar(props: ComposerBarProps): JSX.Element {
       <span class="composer-actions">
         <Show when={props.control.isRunning()}>
           <button type="button" class="danger" title="Escape twice" onClick={() => void props.control.cancelTurn()}>
-            Cancel turn
+            Cancel<span class="wide-only"> turn</span>
           </button>
           <button
             type="button"
