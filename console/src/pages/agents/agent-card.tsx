@@ -5,6 +5,7 @@ import type { Agent } from "jackfield-client";
 import { For, Show, type JSX } from "solid-js";
 import { CodeText } from "../../ui/code-text";
 import { formatNumberOf } from "../../ui/format";
+import { visibleLine } from "../../ui/visible-text";
 import { diagnosticsOf, isLoggedOut, modelsOf, type Diagnostic } from "./groups";
 
 export function AgentCard(props: { agent: Agent }): JSX.Element {
@@ -27,7 +28,7 @@ export function AgentCard(props: { agent: Agent }): JSX.Element {
       </div>
       <Show when={props.agent.version ?? props.agent.path}>
         <p class="muted agent-line">
-          {[props.agent.version, props.agent.path].filter(Boolean).join(" · ")}
+          {visibleLine([props.agent.version, props.agent.path].filter(Boolean).join(" · "))}
         </p>
       </Show>
       <For each={diagnosticsOf(props.agent)}>{(it) => <DiagnosticText diagnostic={it} />}</For>
@@ -63,7 +64,7 @@ function Offers(props: { title: string; values: string[] }): JSX.Element {
       <details class="agent-offers">
         <summary>{formatNumberOf(props.values.length, props.title)}</summary>
         <ul>
-          <For each={props.values}>{(value) => <li>{value}</li>}</For>
+          <For each={props.values}>{(value) => <li>{visibleLine(value)}</li>}</For>
         </ul>
       </details>
     </Show>

@@ -3,6 +3,7 @@
 import { createSignal, Show, type JSX } from "solid-js";
 import type { Device } from "../../api/account";
 import { TimeAgo } from "../../ui/time-ago";
+import { visibleLine } from "../../ui/visible-text";
 
 interface DeviceRowProps {
   device: Device;
@@ -48,7 +49,7 @@ export function DeviceRow(props: DeviceRowProps): JSX.Element {
 function DeviceDescription(props: { device: Device }): JSX.Element {
   return (
     <div class="device-text">
-      <strong>{props.device.name}</strong>
+      <strong>{visibleLine(props.device.name)}</strong>
       <Show when={props.device.current}>
         {" "}
         <span class="badge">this device</span>

@@ -6,6 +6,7 @@ import { createMemo, For, Show, type JSX } from "solid-js";
 import type { Host } from "../../api/hosts";
 import { sessionRows } from "../../state/daemon";
 import { formatNumberOf } from "../../ui/format";
+import { visibleLine } from "../../ui/visible-text";
 
 /** More sessions are not listed here; the list of sessions can be filtered. */
 const SESSIONS_SHOWN_MAX = 50;
@@ -15,7 +16,7 @@ export function HostCard(props: { host: Host; canDrain: boolean; onDrain(): void
   return (
     <li class="host">
       <div class="host-head">
-        <h2>{props.host.name}</h2>
+        <h2>{visibleLine(props.host.name)}</h2>
         <span class={`host-state ${STATE_CLASSES[props.host.state] ?? ""}`}>{props.host.state}</span>
         <Show when={props.canDrain && props.host.state === "ready"}>
           <button type="button" class="host-drain" aria-label={`Drain ${props.host.name}`} onClick={() => props.onDrain()}>
@@ -39,7 +40,7 @@ export function HostCard(props: { host: Host; canDrain: boolean; onDrain(): void
           <For each={Object.entries(props.host.labels)}>
             {([key, value]) => (
               <li>
-                {key}={value}
+                {visibleLine(`${key}=${value}`)}
               </li>
             )}
           </For>
@@ -68,7 +69,7 @@ function HostSessions(props: { name: string }): JSX.Element {
           <For each={sessions().slice(0, SESSIONS_SHOWN_MAX)}>
             {(it) => (
               <li>
-                <A href={`/sessions/${encodeURIComponent(it.sessionId)}`}>{it.title || it.sessionId}</A>{" "}
+                <A href={`/sessions/${encodeURIComponent(it.sessionId)}`}>{visibleLine(it.title || it.sessionId)}</A>{" "}
                 <span class="muted">
                   {it.agent}, {it.state}
                 </span>

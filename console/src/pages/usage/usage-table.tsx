@@ -3,6 +3,7 @@
 import { For, Show, type JSX } from "solid-js";
 import type { Grouping, UsageReport, UsageSum } from "../../api/usage";
 import { formatCosts, formatCount } from "../../ui/format";
+import { visibleLine } from "../../ui/visible-text";
 import { sortGroups } from "./series";
 
 export const GROUPING_LABELS: Record<Grouping, string> = { day: "Day (UTC)", agent: "Agent", model: "Model", project: "Project" };
@@ -44,7 +45,7 @@ function UsageRow(props: { name: string; sum: UsageSum }): JSX.Element {
     props.sum.known < props.sum.turns ? `${count(props.sum.known)} of ${count(props.sum.turns)}` : count(props.sum.turns);
   return (
     <tr>
-      <th scope="row">{props.name}</th>
+      <th scope="row">{visibleLine(props.name)}</th>
       <td class="number">{count(props.sum.sessions)}</td>
       <td class="number">{turns()}</td>
       <td class="number">{count(props.sum.tokens.input)}</td>

@@ -1,6 +1,7 @@
 /** The geometry of a turn: its extent, the place of each span, and the time by kind. */
 
 import type { SpanKind, TimelineSpan, TimelineTurn } from "../../../api/timeline";
+import { visibleLine } from "../../../ui/visible-text";
 
 export const KINDS: SpanKind[] = ["queue", "model", "thinking", "text", "tool", "ask"];
 
@@ -49,7 +50,7 @@ export function sumByKind(spans: readonly TimelineSpan[]): { kind: SpanKind; dur
   });
 }
 
-export const spanTitle = (span: TimelineSpan): string => span.title || KIND_LABELS[span.kind];
+export const spanTitle = (span: TimelineSpan): string => visibleLine(span.title ?? "") || KIND_LABELS[span.kind];
 
 /** About four marks of the time axis, at round values. */
 export function axisMarks(extent: Extent, count: number): number[] {

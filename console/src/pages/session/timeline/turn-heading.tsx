@@ -5,6 +5,7 @@ import type { TimelineTurn } from "../../../api/timeline";
 import { now } from "../../../ui/clock";
 import { formatCompact, formatCost, formatDuration } from "../../../ui/format";
 import { TimeAgo } from "../../../ui/time-ago";
+import { visibleLine } from "../../../ui/visible-text";
 import { KIND_LABELS, sumByKind, turnExtent } from "./spans";
 
 export function TurnHeading(props: { turn: TimelineTurn; children?: JSX.Element }): JSX.Element {
@@ -16,8 +17,8 @@ export function TurnHeading(props: { turn: TimelineTurn; children?: JSX.Element 
         <h2>Turn {props.turn.turn}</h2>
         <span class="muted">
           <TimeAgo at={props.turn.startedAt} /> · {formatDuration(duration())} ·{" "}
-          {props.turn.endedAt == null ? "running" : (props.turn.outcome ?? "ended")}
-          <Show when={props.turn.by}> · by {props.turn.by}</Show>
+          {props.turn.endedAt == null ? "running" : visibleLine(props.turn.outcome ?? "ended")}
+          <Show when={props.turn.by}> · by {visibleLine(props.turn.by ?? "")}</Show>
           <Show when={tokens()}>{(it) => <> · {formatCompact(it())} tokens</>}</Show>
           <Show when={props.turn.usage?.cost}>{(it) => <> · {formatCost(it())}</>}</Show>
         </span>

@@ -4,6 +4,7 @@ import { A } from "@solidjs/router";
 import { For, type JSX } from "solid-js";
 import type { TimelineTurn } from "../../../api/timeline";
 import { formatDuration } from "../../../ui/format";
+import { visibleLine } from "../../../ui/visible-text";
 import { KIND_LABELS } from "./spans";
 import { TurnHeading } from "./turn-heading";
 
@@ -29,7 +30,7 @@ export function TurnTable(props: { sessionId: string; turn: TimelineTurn }): JSX
                   <td class="number">{span.startMs < 0 ? `−${formatDuration(-span.startMs)}` : formatDuration(span.startMs)}</td>
                   <td class="number">{formatDuration(span.durationMs)}</td>
                   <td>{KIND_LABELS[span.kind]}</td>
-                  <td class="span-cell">{span.title}</td>
+                  <td class="span-cell">{visibleLine(span.title ?? "")}</td>
                   <td class="number">
                     <A href={`/sessions/${encodeURIComponent(props.sessionId)}?event=${span.seq}`}>{span.seq}</A>
                   </td>

@@ -5,6 +5,7 @@ import { createMemo, createSignal, For, Show, type JSX } from "solid-js";
 import type { TimelineSpan, TimelineTurn } from "../../../api/timeline";
 import { now } from "../../../ui/clock";
 import { formatDuration, formatNumberOf } from "../../../ui/format";
+import { visibleLine } from "../../../ui/visible-text";
 import { axisMarks, KIND_LABELS, placeSpan, spanTitle, turnExtent, type Extent } from "./spans";
 import { TurnHeading } from "./turn-heading";
 
@@ -58,7 +59,7 @@ export function TurnWaterfall(props: { sessionId: string; turn: TimelineTurn }):
 }
 
 const spanDescription = (span: TimelineSpan): string =>
-  [KIND_LABELS[span.kind], span.title, formatDuration(span.durationMs), `starts after ${formatDuration(Math.max(0, span.startMs))}`]
+  [KIND_LABELS[span.kind], visibleLine(span.title ?? ""), formatDuration(span.durationMs), `starts after ${formatDuration(Math.max(0, span.startMs))}`]
     .filter(Boolean)
     .join(" · ");
 
