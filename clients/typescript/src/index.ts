@@ -39,6 +39,8 @@ export type SessionEvent<V extends View = "events"> = { id: string } & Extract<
   Schemas["SessionEvent"],
   { event: { events: "agent"; envelopes: "envelope"; acp: "message"; log: "log" }[V] | "gone" }
 >;
+/** A change of the lists of sessions and requests, or an event of a followed session. */
+export type ListEvent = Schemas["ListEvent"] & { id: string };
 /** How a session is told. */
 export type View = "events" | "envelopes" | "acp" | "log";
 
@@ -237,6 +239,27 @@ export class Jackfield {
     return (await response.json()) as Json<paths[P][M]>;
   }
 
+  /**
+   * The changes of all sessions and requests in one stream, which starts with the existing ones, and the events of
+   * followed sessions after the given sequence numbers. A lost connection is opened again where it ended.
+   */
+  async *changes(
+    { follow = {}, ...reading }: Reading & { follow?: Record<string, number> } = {},
+  ): AsyncGenerator<ListEvent, void> {
+    const positions = new Map(Object.entries(follow));
+    // Read for each connection: the positions advance.
+    const query = {
+      get follow() {
+        return [...positions].map(([id, seq]) => `${id}:${seq}`);
+      },
+    };
+    for await (const event of this.#events<"/api/events", ListEvent>("/api/events", { query }, "", reading)) {
+      if (event.event === "log") positions.set(event.data.sessionId, event.data.event.seq);
+      if (event.event === "gone") positions.delete(event.data.sessionId);
+      yield event;
+    }
+  }
+
   async *#events<P extends keyof paths, Event>(
     path: P,
     request: Request<P>,
@@ -262,7 +285,7 @@ export class Jackfield {
     const filled = path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(names[name] ?? ""));
     const url = new URL(this.#url + filled);
     for (const [name, value] of Object.entries(query)) {
-      if (value != null) url.searchParams.set(name, String(value));
+      for (const it of [value ?? []].flat()) url.searchParams.append(name, String(it));
     }
     const init: RequestInit = { method: method.toUpperCase(), signal };
     init.headers = { ...this.#headers, ...headers };

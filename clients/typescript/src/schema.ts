@@ -84,6 +84,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Stream the changes of all sessions and requests, and the events of followed sessions
+         * @description One stream is enough for a client that shows lists and sessions. It starts with all rows: `reset`, the rows, `ready`.
+         *     A client that reconnects with the last id gets the changes since then, or all rows again if they are not known any
+         *     more. Followed sessions have no ids: their positions are in the query.
+         */
+        get: operations["list_events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/runs": {
         parameters: {
             query?: never;
@@ -664,6 +686,19 @@ export interface components {
             /** @description The complete answer to a form: `{"action": "accept", "content": {…}}`, `decline` or `cancel`. */
             result?: Record<string, unknown> | null;
         };
+        /** @description How a request was closed. */
+        AnsweredAsk: {
+            /**
+             * Format: int64
+             * @description The number of the request in the session.
+             */
+            ask: number;
+            /** @description The client that answered it, `policy` for a rule, or `jackfield` if it was closed without an answer. */
+            by?: string | null;
+            /** @description The chosen option of a permission request. */
+            option?: string | null;
+            sessionId: string;
+        };
         /**
          * @description An error.
          * @example {
@@ -786,6 +821,8 @@ export interface components {
         Done: {
             ok: boolean;
         };
+        /** @description An event without data. */
+        EmptyEvent: Record<string, unknown>;
         Envelope: {
             ev: components["schemas"]["Ev"];
             id: string;
@@ -871,6 +908,11 @@ export interface components {
             /** @enum {string} */
             t: "permission-response";
         };
+        /** @description An event of the log of a followed session. */
+        FollowedEvent: {
+            event: components["schemas"]["LogEvent"];
+            sessionId: string;
+        };
         /**
          * @description Where the fork branches off.
          * @example {
@@ -893,6 +935,48 @@ export interface components {
          */
         Forked: {
             sessionId: string;
+        };
+        /** @description An event of `/api/events`: its name, and its data as JSON. */
+        ListEvent: {
+            /** @description Forget all rows: those that exist follow. */
+            data: components["schemas"]["EmptyEvent"];
+            /** @enum {string} */
+            event: "reset";
+        } | {
+            /** @description A session that is new or has changed. */
+            data: components["schemas"]["Session"];
+            /** @enum {string} */
+            event: "session";
+        } | {
+            /** @description A session was deleted. */
+            data: components["schemas"]["SessionName"];
+            /** @enum {string} */
+            event: "removed";
+        } | {
+            /** @description An open request of an agent to the user. */
+            data: components["schemas"]["Ask"];
+            /** @enum {string} */
+            event: "ask";
+        } | {
+            /** @description A request was answered, or closed without an answer. */
+            data: components["schemas"]["AnsweredAsk"];
+            /** @enum {string} */
+            event: "answered";
+        } | {
+            /** @description All rows were sent. */
+            data: components["schemas"]["EmptyEvent"];
+            /** @enum {string} */
+            event: "ready";
+        } | {
+            /** @description An event of a followed session. */
+            data: components["schemas"]["FollowedEvent"];
+            /** @enum {string} */
+            event: "log";
+        } | {
+            /** @description A followed session does not exist, or was deleted. */
+            data: components["schemas"]["SessionName"];
+            /** @enum {string} */
+            event: "gone";
         };
         /**
          * @description An event of a log, as an exported file has it.
@@ -1306,6 +1390,10 @@ export interface components {
             nextCursor?: string | null;
             sessions: components["schemas"]["Session"][];
         };
+        /** @description The session that an event concerns. */
+        SessionName: {
+            sessionId: string;
+        };
         /** @description One session, with its usage on request. */
         SessionShown: components["schemas"]["Session"] & {
             /** @description Tokens, time and cost of each turn, and their total. */
@@ -1717,6 +1805,61 @@ export interface operations {
             };
             /** @description too many concurrent runs */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the hub does not reply */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    list_events: {
+        parameters: {
+            query?: {
+                /** @description the last received id, or `now` to start without the rows */
+                after?: string;
+                /** @description `ID:SEQ`: also send the events of this session after this one; up to 32 times */
+                follow?: string[];
+            };
+            header?: {
+                /** @description takes precedence over `after` */
+                "Last-Event-ID"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description an endless stream of events; each is a `ListEvent` */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": components["schemas"]["ServerEvent"];
+                };
+            };
+            /** @description the query is invalid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the token is missing or wrong */
+            401: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -125,6 +125,10 @@ impl Hub {
                 sessions.describe_status(parts, conn, id);
                 Ok(())
             }
+            Method::ControlWatch => {
+                sessions.watch_sessions(parts, conn, id);
+                Ok(())
+            }
             Method::ControlListen => on_listen_request(&mut parts.cx, conn, id, frame),
             Method::ControlStop => {
                 parts.clients.on_stop_request(&mut parts.cx, conn, id);
@@ -134,6 +138,7 @@ impl Hub {
             Method::ControlAsk
             | Method::ControlAuth
             | Method::ControlChallenge
+            | Method::ControlChanges
             | Method::ControlEvent
             | Method::ControlGap
             | Method::ControlRelay

@@ -141,6 +141,7 @@ impl Hub {
             sessions.handle_messages(parts);
         }
         sessions.check_storage(parts);
+        sessions.schedule_changes(parts);
         self.check_stop();
     }
 
@@ -234,6 +235,7 @@ impl Hub {
                 sessions.with(&id, |it| it.request_read(&mut parts.cx, conn));
             }
             HubTimer::LogPage(page) => sessions.continue_log_page(parts, page),
+            HubTimer::Changes => sessions.send_changes(parts),
             HubTimer::Silence(id) => sessions.with(&id, |it| it.on_silence_timer(parts)),
             HubTimer::Idle(id) => sessions.with(&id, |it| it.on_idle_timer(parts)),
             HubTimer::Unattended(id) => sessions.with(&id, |it| it.on_unattended_timer(parts)),

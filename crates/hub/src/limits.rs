@@ -19,6 +19,11 @@ pub const LOG_PAGE_EVENTS_MAX: u64 = 1000;
 /// Bytes in a page of a log: as much as a client may have unwritten. One event may be larger.
 pub const LOG_PAGE_BYTES_MAX: usize = OUTBOX_BYTES_MAX;
 
+/// How often watchers are notified of changes: a person sees no difference. Rows in which only the number of events
+/// changed are sent less often.
+pub const WATCH_INTERVAL_MS: u64 = 100;
+pub const WATCH_PROGRESS_MS: u64 = 1_000;
+
 /// Bytes appended and not yet durable, per session. Above it the agent's pipe is no longer read.
 pub const HELD_BYTES_MAX: usize = 4 * 1024 * 1024;
 pub const HELD_BYTES_LOW: usize = HELD_BYTES_MAX / 2;

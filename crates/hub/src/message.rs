@@ -2,6 +2,7 @@
 //! [`Hub::handle`](crate::Hub::handle) returns.
 
 use crate::{AgentId, SessionId};
+use jackfield_events::UserAnswered;
 
 #[derive(Debug)]
 pub(crate) enum HubMessage {
@@ -17,4 +18,6 @@ pub(crate) enum HubMessage {
     RemoveOpening(SessionId),
     /// The release of the session is complete.
     RemoveReleased(SessionId),
+    /// A request to the user was closed, and the event of that is durable.
+    RequestAnswered(SessionId, Box<UserAnswered>),
 }

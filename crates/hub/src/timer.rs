@@ -26,6 +26,8 @@ pub(crate) enum HubTimer {
     ReadRetry(SessionId, crate::ConnId),
     /// Retry a failed read of a page of a log.
     LogPage(u64),
+    /// Notify watchers of what changed.
+    Changes,
     /// Check whether the agent is silent for too long in this session.
     Silence(SessionId),
     /// Check whether this session is idle for long enough to be suspended.

@@ -23,6 +23,8 @@ pub(super) enum GatewayTimer {
     PlacementWait(ConnId),
     /// The time for hosts to answer is over.
     Merge(u64),
+    /// A host did not answer the request of this watcher.
+    RestartWatch(ConnId),
 }
 
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The responses of hosts to one request.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct HostResponses {
     responses: BTreeMap<HostId, Value>,
     /// Hosts that did not answer.
@@ -78,6 +78,14 @@ pub(super) fn asks_result(hosts: HostResponses) -> Value {
     let mut missing = hosts.missing;
     let rows = take_rows(hosts.responses, "asks", &mut missing);
     json!({ "asks": rows, "missing": host_names(&missing) })
+}
+
+/// The sessions and the open requests.
+pub(super) fn watch_result(hosts: HostResponses, page: &SessionPage) -> Value {
+    let mut requests = asks_result(hosts.clone());
+    let mut result = sessions_result(hosts, page);
+    result["asks"] = requests["asks"].take();
+    result
 }
 
 /// The session that has a key. One with the prompt is preferred, since a lost host may have left an

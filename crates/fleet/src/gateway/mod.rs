@@ -211,7 +211,13 @@ impl Gateway {
 
     fn on_hosts_changed(&mut self, hosts: Vec<Host>) {
         let parts = &mut self.parts;
+        let known = parts.hosts.names();
         parts.hosts.apply_report(hosts, &mut parts.placed);
+        if parts.hosts.names() != known {
+            for client in self.clients.iter_mut() {
+                client.restart_watch(&mut self.parts);
+            }
+        }
         for (host_conn, reason) in self.find_lost_connections() {
             self.parts.cx.push_output(GatewayOutput::CloseHostConnection { host_conn });
             self.with_client_of(host_conn, |it, parts| {
@@ -267,6 +273,9 @@ impl Gateway {
                 }
                 GatewayTimer::PlacementWait(conn) => {
                     self.with_client(conn, ClientConnection::expire_unplaced);
+                }
+                GatewayTimer::RestartWatch(conn) => {
+                    self.with_client(conn, ClientConnection::restart_watch);
                 }
                 GatewayTimer::Merge(token) => {
                     self.with_merge(token, |it, parts| {

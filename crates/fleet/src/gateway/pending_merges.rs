@@ -6,6 +6,7 @@ use super::{
     input::SessionPage,
     merge_results::{
         HostResponses, asks_result, key_result, list_result, sessions_result, status_result,
+        watch_result,
     },
 };
 use jackfield_hub::ConnId;
@@ -43,6 +44,8 @@ pub(super) enum MergedRequest {
     /// `_jackfield/find_key`: which session has a key.
     FindKey,
     Status,
+    /// `_jackfield/watch`: the lists, and changes from then on.
+    Watch,
 }
 
 impl MergedRequest {
@@ -53,13 +56,14 @@ impl MergedRequest {
             Method::ControlAsks => Some(MergedRequest::Asks),
             Method::ControlFindKey => Some(MergedRequest::FindKey),
             Method::ControlStatus => Some(MergedRequest::Status),
+            Method::ControlWatch => Some(MergedRequest::Watch),
             _ => None,
         }
     }
 
     /// Whether the response contains sessions that no host has.
     pub(super) fn wants_page(self) -> bool {
-        matches!(self, MergedRequest::List | MergedRequest::Sessions)
+        matches!(self, MergedRequest::List | MergedRequest::Sessions | MergedRequest::Watch)
     }
 }
 
@@ -97,6 +101,10 @@ impl PendingMerge {
             hosts: HostResponses::default(),
             page: None,
         }
+    }
+
+    pub(super) fn kind(&self) -> MergedRequest {
+        self.kind
     }
 
     /// Waits for the response of a host on this connection.
@@ -147,6 +155,7 @@ impl PendingMerge {
             MergedRequest::Asks => Ok(asks_result(self.hosts)),
             MergedRequest::FindKey => key_result(self.hosts),
             MergedRequest::Status => Ok(status_result(self.hosts, clients)),
+            MergedRequest::Watch => Ok(watch_result(self.hosts, &page.unwrap_or_default())),
         };
         (self.id, result)
     }

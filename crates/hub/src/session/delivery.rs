@@ -6,6 +6,7 @@ use crate::{
     context::HubContext,
     fanout::{Phase, Rendering, missing_notice},
     log::{Effect, Released},
+    message::HubMessage,
     parts::HubParts,
     peer::{Clients, outcome_frame},
 };
@@ -18,7 +19,7 @@ use jackfield_protocol::{Fault, Frame, is_planted};
 use std::ops::Bound;
 
 impl Clients {
-    fn has_full_outbox(&self, cx: &HubContext, conn: ConnId) -> bool {
+    pub(crate) fn has_full_outbox(&self, cx: &HubContext, conn: ConnId) -> bool {
         let max = cx.config.limits.outbox_bytes_max;
         let unwritten = self.connections.get(&conn).map_or(0, |it| it.outbox.bytes());
         max < unwritten || cx.outbox_bytes.is_exceeded_by(unwritten)
@@ -84,6 +85,9 @@ impl Session {
 
     fn publish_event(&mut self, parts: &mut HubParts, event: &SessionEvent) {
         let id = self.id.clone();
+        if let EventBody::Answered(answered) = &event.body {
+            parts.cx.post(HubMessage::RequestAnswered(id.clone(), Box::new(answered.clone())));
+        }
         let rendering = Rendering::new(&id, event);
         self.for_each_live(parts, |it, parts, conn| it.deliver_event(parts, conn, &rendering));
     }

@@ -40,7 +40,7 @@ impl Sessions {
             }
             None => session.end_turn_of_last_daemon(cx),
         }
-        self.by_id.insert(id.clone(), session);
+        self.by_id.insert(session);
         cx.note(Note::SessionAdopted { session: id.clone(), from });
         cx.schedule_unattended_check(id);
     }

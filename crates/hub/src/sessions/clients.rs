@@ -69,6 +69,7 @@ impl Sessions {
         self.abandon_openings(parts, id);
         self.abandon_imports(parts, id);
         self.remove_log_pages(id);
+        self.remove_watcher(id);
     }
 
     /// Closes clients that send nothing more and have all their answers.

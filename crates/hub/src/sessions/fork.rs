@@ -61,7 +61,7 @@ impl Sessions {
         };
         let mut session = Session::recovered(id.clone(), state);
         session.on_forked(parts, conn, request, from);
-        self.by_id.insert(id.clone(), session);
+        self.by_id.insert(session);
     }
 
     pub(crate) fn on_copy_failed(&mut self, parts: &mut HubParts, id: &SessionId, why: &str) {

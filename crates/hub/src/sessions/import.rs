@@ -62,7 +62,7 @@ impl Sessions {
         } else {
             self.new_session_id(&mut parts.cx, tenant.as_deref())
         };
-        self.by_id.insert(id.clone(), Session::importing(id.clone(), conn, from.into()));
+        self.by_id.insert(Session::importing(id.clone(), conn, from.into()));
         id
     }
 

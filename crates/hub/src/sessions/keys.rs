@@ -17,7 +17,7 @@ impl Sessions {
     /// Indexes the keys of all sessions that an earlier daemon left.
     pub(super) fn index_all_keys(&self, cx: &mut HubContext) {
         let mut keys: Vec<(Time, Arc<str>, SessionId)> = Vec::new();
-        for (id, session) in &self.by_id {
+        for (id, session) in self.by_id.iter() {
             keys.extend(session.tenant_keys().map(|(at, key)| (at, key.clone(), id.clone())));
         }
         // If there are too many keys, the latest are kept. A key that was used again after it expired counts as new.

@@ -17,7 +17,7 @@ use std::{cmp::Reverse, collections::BTreeMap, fmt};
 
 impl Sessions {
     /// The sessions that a client may see: those of its tenant, or all. A session that is being opened is not listed.
-    fn visible_to(&self, parts: &HubParts, conn: ConnId) -> Vec<&Session> {
+    pub(super) fn visible_to(&self, parts: &HubParts, conn: ConnId) -> Vec<&Session> {
         let tenant = parts.clients.tenant_name(conn);
         let tenant = tenant.filter(|_| !is_planted("list-foreign-sessions"));
         let sessions = known_to(tenant, &self.by_id).map(|(_, it)| it);

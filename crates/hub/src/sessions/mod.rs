@@ -19,8 +19,10 @@ mod operator;
 mod oversized;
 mod remove;
 mod rename;
+mod session_table;
 mod slots;
 mod storage;
+mod watch;
 
 pub use gauges::{Gauges, Process};
 
@@ -30,14 +32,17 @@ use crate::{
 use fork::SessionFork;
 use jackfield_protocol::{Fault, Frame};
 use log_pages::LogPages;
+use session_table::SessionTable;
 use std::collections::BTreeMap;
+use watch::SessionWatch;
 
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
-    by_id: BTreeMap<SessionId, Session>,
+    by_id: SessionTable,
     /// Sessions that are being copied, by the id of the copy.
     forks: BTreeMap<SessionId, SessionFork>,
     log_pages: LogPages,
+    watch: SessionWatch,
 }
 
 impl Sessions {
@@ -46,7 +51,7 @@ impl Sessions {
         cx: &mut HubContext,
         sessions: impl IntoIterator<Item = Session>,
     ) -> Sessions {
-        let by_id = sessions.into_iter().map(|it| (it.id.clone(), it)).collect();
+        let by_id = SessionTable::new(sessions);
         let mut sessions = Sessions { by_id, ..Sessions::default() };
         sessions.index_all_keys(cx);
         for session in sessions.by_id.values_mut() {
@@ -107,6 +112,7 @@ impl Sessions {
                 }
                 HubMessage::RemoveOpening(id) => drop(self.by_id.remove(&id)),
                 HubMessage::RemoveReleased(id) => self.remove_released(parts, &id),
+                HubMessage::RequestAnswered(id, answered) => self.note_answered(id, &answered),
             }
         }
     }

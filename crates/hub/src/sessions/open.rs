@@ -51,7 +51,7 @@ impl Sessions {
             None => self.new_session_id(&mut parts.cx, tenant.as_deref()),
         };
         let opening = SessionOpening::new(conn, id, frame, key, charge, launch, fallen);
-        self.by_id.insert(session.clone(), Session::opening(session.clone(), opening));
+        self.by_id.insert(Session::opening(session.clone(), opening));
         self.find_agent(parts, &session);
         Ok(())
     }
@@ -70,7 +70,7 @@ impl Sessions {
 
     /// A client disconnected while its sessions were being opened: they are removed.
     pub(super) fn abandon_openings(&mut self, parts: &mut HubParts, conn: ConnId) {
-        for (_, mut session) in self.by_id.extract_if(.., |_, it| it.is_opened_by(conn)) {
+        for mut session in self.by_id.remove_if(|it| it.is_opened_by(conn)) {
             if let Some(agent) = session.agent {
                 session.leave_agent(parts, agent, "");
             }

@@ -24,6 +24,7 @@ impl Sessions {
         }
         let fault = Fault::SessionNotFound { session: session_id.to_string() };
         self.remove_session(parts, &session_id, &fault);
+        self.note_deleted(&session_id);
         parts.cx.note(Note::SessionDeleted { session: session_id });
         if !is_releasing {
             parts.clients.answer_request(&mut parts.cx, conn, id, Ok("{}"));

@@ -152,6 +152,8 @@ methods! {
         Ours ToAgent Either Connection Hub Passing, Allowed Allowed Audited Owner;
     ControlChallenge "_jackfield/challenge":
         Ours ToAgent Request Connection Hub Passing, Allowed Allowed Audited Owner;
+    ControlChanges "_jackfield/changes":
+        Ours ToClient Notification Connection Subscribers Passing, Allowed Allowed Audited Owner;
     ControlConnect "_jackfield/connect":
         Ours ToAgent Either Connection Hub Passing, Checked Checked Skipped Opening;
     ControlEvent "_jackfield/event":
@@ -192,6 +194,8 @@ methods! {
         Ours ToAgent Notification Connection Hub Passing, Allowed Allowed Audited Owner;
     ControlTurn "_jackfield/turn":
         Ours ToClient Notification Session Subscribers Passing, Allowed Allowed Audited Owner;
+    ControlWatch "_jackfield/watch":
+        Ours ToAgent Request Connection Hub Passing, Allowed Allowed Skipped AllHosts;
     ControlWithdraw "_jackfield/withdraw":
         Ours ToAgent Request Session Hub Passing, Allowed Allowed Audited Owner;
 }

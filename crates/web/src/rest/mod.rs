@@ -2,13 +2,14 @@
 //!
 //! Read in this order: [`RestConfig`] is its configuration, `profile` the defaults for certain clients, `hub_client` connects to the hub, `error` has
 //! the error responses, `extract` reads requests, `streaming` and `log_reader` write streaming responses.
-//! Then by route: `agents`, `sessions`, `asks`, `runs` (`check` validates their requests, `prompt` builds
+//! Then by route: `agents`, `sessions`, `asks`, `events`, `runs` (`check` validates their requests, `prompt` builds
 //! their prompts), `upload`, `operations`; `openapi` describes all routes.
 
 mod agents;
 mod asks;
 mod check;
 mod error;
+mod events;
 mod extract;
 mod hub_client;
 mod log_reader;
@@ -30,6 +31,7 @@ pub use profile::ClientProfile;
 
 use agents::{AgentDirectory, LearnedAbilities};
 use axum::Router;
+use events::ListWatch;
 use hub_client::HubClient;
 use jackfield_agents::probe::AgentSurvey;
 use jackfield_policy::ApprovalMode;
@@ -77,6 +79,8 @@ impl fmt::Debug for RestConfig {
 /// The state that all routes share.
 pub(crate) struct RestState {
     hub: HubClient,
+    /// The changes of the lists, for all streams of them.
+    lists: ListWatch,
     agents: AgentDirectory,
     runs: RunRegistry,
     dirs: WorkDirs,
@@ -104,6 +108,7 @@ impl RestState {
 pub fn routes(config: &RestConfig) -> Router {
     let state = Arc::new(RestState {
         hub: HubClient::new(config.hub.clone()),
+        lists: ListWatch::default(),
         agents: AgentDirectory::new(
             config.survey.clone(),
             config.commands.clone(),

@@ -1,6 +1,6 @@
 //! The `OpenAPI` document of all routes, generated from the code.
 
-use crate::rest::{RestState, agents, asks, operations, runs, sessions, upload};
+use crate::rest::{RestState, agents, asks, events, operations, runs, sessions, upload};
 use axum::{Json, Router, routing::get};
 use serde_json::Value;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
         license(name = "MIT OR Apache-2.0"),
     ),
     // These are sent as server-sent events, so no route has them as its body.
-    components(schemas(runs::RunEvent, sessions::StreamedSessionEvent)),
+    components(schemas(runs::RunEvent, sessions::StreamedSessionEvent, events::StreamedListEvent)),
     modifiers(&TokenSecurity),
     security(("token" = [])),
 )]
@@ -62,6 +62,7 @@ fn routes() -> OpenApiRouter<Arc<RestState>> {
         .routes(routes!(sessions::export_session))
         .routes(routes!(sessions::session_events))
         .routes(routes!(sessions::session_log))
+        .routes(routes!(events::list_events))
         .routes(routes!(asks::list_asks))
         .routes(routes!(asks::answer_ask))
         .routes(routes!(operations::healthz))

@@ -69,6 +69,16 @@ impl ChunkWriter {
         sse::encode_event(&mut self.buffer, id, event, &data);
     }
 
+    /// Buffers an event whose data is JSON text.
+    pub(crate) fn write_json_event(&mut self, id: Option<&str>, event: &str, data: &str) {
+        sse::encode_event(&mut self.buffer, id, Some(event), data);
+    }
+
+    /// Buffers events that are already encoded.
+    pub(crate) fn write_encoded(&mut self, events: &[u8]) {
+        self.buffer.extend_from_slice(events);
+    }
+
     /// Buffers a line.
     pub(crate) fn write_line(&mut self, line: &str) {
         self.buffer.extend_from_slice(line.as_bytes());

@@ -20,6 +20,9 @@ impl ClientConnection {
     ) {
         let Some(id) = frame.id() else { return };
         self.register_request(parts, frame.clone(), RequestTarget::AllHosts);
+        if kind == MergedRequest::Watch {
+            self.start_watch();
+        }
         let token = parts.cx.next_id();
         let mut merge = PendingMerge::new(self.conn, id, kind);
         if kind != MergedRequest::List {
@@ -71,8 +74,12 @@ impl ClientConnection {
     fn complete_merge(&mut self, parts: &mut GatewayParts, token: u64) {
         let Some(merge) = parts.merges.take_complete(token) else { return };
         let clients = parts.client_counts.count_visible_to(self.tenant.name());
+        let is_watch = merge.kind() == MergedRequest::Watch;
         match merge.into_result(clients) {
             (id, Ok(result)) => {
+                if is_watch {
+                    self.on_watch_answered(parts, &result);
+                }
                 let answer = Frame::result_for(&id, &result.to_string());
                 self.send_response(parts, &answer, None);
             }

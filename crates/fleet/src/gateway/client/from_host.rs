@@ -145,6 +145,9 @@ impl ClientConnection {
                     }
                 }
             }
+            (Some(Method::ControlChanges), _) => {
+                self.forward_changes(parts, host_conn, &host, frame);
+            }
             (_, session) => {
                 let seq = event_seq(frame);
                 if session.is_none_or(|it| self.sessions.accept_frame(&it, host_conn, seq)) {
@@ -249,6 +252,9 @@ impl ClientConnection {
                 }
                 SentRequest::Handshake(_) | SentRequest::Attach(_) => {}
             }
+        }
+        if has_received {
+            self.restart_watch(parts);
         }
         self.relay.update_pause(&mut parts.cx);
     }

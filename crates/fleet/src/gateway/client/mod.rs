@@ -3,8 +3,8 @@
 //!
 //! This file answers requests and closes the client. Read then `from_client` and `from_host` (the
 //! frames of both sides), `placement` (requests for which a host is chosen), `session_owner`
-//! (requests for the owner of a session), `all_hosts` (requests that all hosts answer) and
-//! `unhosted` (sessions without an eligible host). The other files are the parts of a client; they
+//! (requests for the owner of a session), `all_hosts` (requests that all hosts answer), `watch`
+//! (changes on all hosts) and `unhosted` (sessions without an eligible host). The other files are the parts of a client; they
 //! have their own state and do not know each other's.
 
 mod all_hosts;
@@ -20,6 +20,7 @@ mod session;
 mod session_owner;
 mod sessions;
 mod unhosted;
+mod watch;
 
 use super::{
     client_action::{ClientAction, ClientIdentity, is_audited},
@@ -38,6 +39,7 @@ use pending_requests::{PendingRequest, PendingRequests, RequestTarget};
 use relay_connections::RelayConnections;
 use sessions::ClientSessions;
 use std::collections::VecDeque;
+use watch::WatchState;
 
 #[derive(Debug)]
 pub(super) struct ClientConnection {
@@ -54,6 +56,7 @@ pub(super) struct ClientConnection {
     is_finished: bool,
     /// Number of messages that could not be routed.
     unrouted_count: u64,
+    watch: WatchState,
 }
 
 impl ClientConnection {
@@ -69,6 +72,7 @@ impl ClientConnection {
             unplaced: VecDeque::new(),
             is_finished: false,
             unrouted_count: 0,
+            watch: WatchState::default(),
         }
     }
 

@@ -98,3 +98,41 @@ fn status_has_totals_and_each_host() {
     assert_eq!(result["clients"], 2);
     assert_eq!(result["hosts"][1]["host"], "y");
 }
+
+#[test]
+fn watcher_gets_changes_of_all_hosts_and_asks_again_when_hosts_change() {
+    let mut fixture = GatewayFixture::new();
+    let relayed = send_to_all(&mut fixture, "_jackfield/watch");
+    assert_eq!(relayed.len(), 2);
+    let Some(GatewayOutput::ListSessions { token, .. }) = fixture.other_outputs.last() else {
+        panic!("{:?}", fixture.other_outputs)
+    };
+    let token = *token;
+    for (host_conn, request) in &relayed {
+        let row = json!({ "sessionId": format!("s-{}", host_conn.0) });
+        let lists = json!({ "sessions": [row], "asks": [{ "ask": host_conn.0 }] });
+        fixture.respond(*host_conn, request, &lists);
+    }
+    fixture.feed(GatewayInput::SessionsListed { token, page: Ok(SessionPage::default()) });
+    let (_, answer) = fixture.last_client_frame();
+    let hosts = |rows: &Value| -> Vec<Value> {
+        rows.as_array().unwrap().iter().map(|it| it["host"].clone()).collect()
+    };
+    assert_eq!(hosts(&answer["result"]["sessions"]), ["x", "y"]);
+    assert_eq!(hosts(&answer["result"]["asks"]), ["x", "y"]);
+
+    let changes = |params: Value| json!({ "jsonrpc": "2.0", "method": "_jackfield/changes", "params": params });
+    let changed = json!({ "sessions": [{ "sessionId": "s-2" }], "removed": ["s-9"] });
+    fixture.send_from_host(relayed[1].0, &changes(changed));
+    let expected = json!({ "sessions": [{ "sessionId": "s-2", "host": "y" }], "removed": ["s-9"] });
+    assert_eq!(fixture.last_client_frame(), (A, changes(expected)));
+
+    fixture.feed(GatewayInput::HostsChanged(vec![host("x", 0), host("y", 0), host("z", 0)]));
+    assert_eq!(fixture.last_client_frame(), (A, changes(json!({ "restart": true }))));
+    let count = fixture.client_frames.len();
+    fixture.lose_connection(relayed[0].0);
+    assert_eq!(fixture.client_frames.len(), count, "it has not asked again yet");
+    let before = fixture.host_frames.len();
+    fixture.send_from_client(A, &request(&json!(2), "_jackfield/watch", &json!({})));
+    assert_eq!(fixture.host_frames.len() - before, 3);
+}

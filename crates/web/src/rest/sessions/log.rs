@@ -32,6 +32,11 @@ impl LogEvent {
     pub(crate) fn parse(line: String) -> Option<LogEvent> {
         RawValue::from_string(line).ok().map(LogEvent)
     }
+
+    /// JSON text.
+    pub(crate) fn text(&self) -> &str {
+        self.0.get()
+    }
 }
 
 impl PartialSchema for LogEvent {
