@@ -17,6 +17,10 @@ export type Session = Schemas["Session"];
 export type SessionShown = Schemas["SessionShown"];
 export type SessionPage = Schemas["SessionList"];
 export type Forked = Schemas["Forked"];
+/** Modes, models, options and commands of a session, and what its agent accepts in a prompt. */
+export type SessionSettings = Schemas["SessionSettings"];
+/** One of `mode`, `model` and `option`. */
+export type SettingsChange = Schemas["SettingsChange"];
 /** A prompt that waits in the queue of a session. */
 export type WaitingPrompt = Schemas["WaitingPrompt"];
 /** An event of a session as an exported file has it. */
@@ -167,6 +171,14 @@ export class Jackfield {
     cancel: async (sessionId: string, call: Call = {}): Promise<void> => {
       await this.#ask("post", "/api/sessions/{sessionId}/cancel", { names: { sessionId }, ...call });
     },
+
+    /** What the agent offers in this session. The agent need not run. */
+    settings: (sessionId: string, call: Call = {}): Promise<SessionSettings> =>
+      this.#ask("get", "/api/sessions/{sessionId}/settings", { names: { sessionId }, ...call }),
+
+    /** Changes a setting, and returns all of them. The agent is restored if it does not run. */
+    configure: (sessionId: string, body: SettingsChange, call: Call = {}): Promise<SessionSettings> =>
+      this.#ask("patch", "/api/sessions/{sessionId}/settings", { names: { sessionId }, body, ...call }),
 
     /** Ends its agent; the log stays, and a prompt wakes it. */
     close: async (sessionId: string, call: Call = {}): Promise<void> => {

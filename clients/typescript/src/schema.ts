@@ -400,6 +400,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sessions/{sessionId}/settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get the settings of a session */
+        get: operations["show_settings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** Change a setting of a session; its agent is restored if it does not run */
+        patch: operations["change_settings"];
+        trace?: never;
+    };
     "/api/upload": {
         parameters: {
             query?: never;
@@ -476,6 +494,13 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @description What the agent accepts in a prompt besides text. */
+        AcceptedContent: {
+            audio: boolean;
+            embeddedContext: boolean;
+            /** @description An agent that accepts no images gets their paths. */
+            image: boolean;
+        };
         /**
          * @description An agent: its name, whether it can be used here, and its settings.
          * @example {
@@ -561,6 +586,13 @@ export interface components {
             /** @description Its output format: `acp-json-rpc`, `claude-stream-json`, `json-event-stream`, `plain`, … */
             streamFormat: string;
             version?: string | null;
+        };
+        /** @description A command of the agent: a prompt that begins with `/` and its name runs it. */
+        AgentCommand: {
+            description: string;
+            /** @description What can follow the name. */
+            hint?: string | null;
+            name: string;
         };
         /** @description One agent event, as it is sent: `{"type":"text_delta","delta":"Hi"}`. */
         AgentEvent: (components["schemas"]["AgentStatus"] & {
@@ -1016,6 +1048,30 @@ export interface components {
              */
             last: number;
         };
+        /** @description A mode or a model. */
+        OfferedValue: {
+            description?: string | null;
+            id: string;
+            name: string;
+        };
+        /** @description The modes or the models of an agent. */
+        OfferedValues: {
+            available: components["schemas"]["OfferedValue"][];
+            current?: string | null;
+        };
+        /** @description A new value of an option. */
+        OptionChange: {
+            id: string;
+            value: components["schemas"]["OptionValue"];
+        };
+        /** @description A value that an option can have. */
+        OptionChoice: {
+            description?: string | null;
+            name: string;
+            value: string;
+        };
+        /** @description The value of an option. */
+        OptionValue: string | boolean;
         /** @description One option of a permission request. */
         PermissionChoice: {
             id: string;
@@ -1394,10 +1450,90 @@ export interface components {
         SessionName: {
             sessionId: string;
         };
+        /**
+         * @description The settings of a session.
+         * @example {
+         *       "modes": {
+         *         "current": "code",
+         *         "available": [
+         *           {
+         *             "id": "plan",
+         *             "name": "Plan"
+         *           },
+         *           {
+         *             "id": "code",
+         *             "name": "Code"
+         *           }
+         *         ]
+         *       },
+         *       "models": null,
+         *       "options": [
+         *         {
+         *           "id": "effort",
+         *           "name": "Effort",
+         *           "type": "select",
+         *           "current": "low",
+         *           "choices": [
+         *             {
+         *               "value": "low",
+         *               "name": "Low"
+         *             },
+         *             {
+         *               "value": "high",
+         *               "name": "High"
+         *             }
+         *           ]
+         *         }
+         *       ],
+         *       "commands": [
+         *         {
+         *           "name": "review",
+         *           "description": "Review the changes",
+         *           "hint": "a branch"
+         *         }
+         *       ],
+         *       "prompt": {
+         *         "image": true,
+         *         "audio": false,
+         *         "embeddedContext": true
+         *       }
+         *     }
+         */
+        SessionSettings: {
+            commands: components["schemas"]["AgentCommand"][];
+            models?: components["schemas"]["OfferedValues"] | null;
+            modes?: components["schemas"]["OfferedValues"] | null;
+            /** @description All other options of the agent. */
+            options: components["schemas"]["SettingOption"][];
+            prompt: components["schemas"]["AcceptedContent"];
+        };
         /** @description One session, with its usage on request. */
         SessionShown: components["schemas"]["Session"] & {
             /** @description Tokens, time and cost of each turn, and their total. */
             usage?: Record<string, unknown> | null;
+        };
+        /** @description An option of an agent. */
+        SettingOption: {
+            choices: components["schemas"]["OptionChoice"][];
+            current?: components["schemas"]["OptionValue"] | null;
+            description?: string | null;
+            id: string;
+            name: string;
+            /** @description `select`: one of `choices`; `boolean`: true or false. */
+            type: string;
+        };
+        /**
+         * @description A change of one setting: `mode`, `model` or `option`.
+         * @example {
+         *       "mode": "plan"
+         *     }
+         */
+        SettingsChange: {
+            /** @description One of the modes, by id or name. */
+            mode?: string | null;
+            /** @description One of the models, by id or name; or another one that the agent may know. */
+            model?: string | null;
+            option?: components["schemas"]["OptionChange"] | null;
         };
         /** @description The settings of a run, which are stored with its prompt. */
         Start: {
@@ -3135,6 +3271,155 @@ export interface operations {
             };
             /** @description the session does not exist, or the prompt is not held */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the hub does not reply */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    show_settings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example s-7f3abcdefghi */
+                sessionId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the settings */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionSettings"];
+                };
+            };
+            /** @description the token is missing or wrong */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the session does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the hub does not reply */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    change_settings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example s-7f3abcdefghi */
+                sessionId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SettingsChange"];
+            };
+        };
+        responses: {
+            /** @description the settings after the change */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionSettings"];
+                };
+            };
+            /** @description the agent does not offer this, or rejected it */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the token is missing or wrong */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the session does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the body is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the agent failed to start */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the agent failed */
+            502: {
                 headers: {
                     [name: string]: unknown;
                 };

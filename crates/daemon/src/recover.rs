@@ -89,7 +89,9 @@ pub(crate) fn report_lost_records(journal: &Journal) -> Option<u64> {
 mod tests {
     use super::*;
     use crate::copy::ForkTranslator;
-    use jackfield_events::{AgentMessage, EventBody, RawJson, SessionForked, SessionOpened};
+    use jackfield_events::{
+        AgentMessage, EventBody, PromptCapabilities, RawJson, SessionForked, SessionOpened,
+    };
     use jackfield_hub::{SessionId, Time};
     use jackfield_journal::{AppendRequest, JournalCompletion, LineTranslator, NonBlockingJournal};
     use std::{sync::mpsc, time::Duration};
@@ -115,6 +117,7 @@ mod tests {
             setup: RawJson::null(),
             variant: None,
             fallback: None,
+            prompt_capabilities: PromptCapabilities::default(),
         })
     }
 

@@ -28,6 +28,24 @@ pub struct SessionOpened<J = RawJson> {
     /// The agents and launch variants that were tried before and failed, each with the reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fallback: Option<J>,
+    /// What the agent accepts in a prompt besides text; earlier versions did not write it.
+    #[serde(default, skip_serializing_if = "PromptCapabilities::is_text_only")]
+    pub prompt_capabilities: PromptCapabilities,
+}
+
+/// What an agent accepts in a prompt besides text: `promptCapabilities` of its `initialize` result.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PromptCapabilities {
+    pub image: bool,
+    pub audio: bool,
+    pub embedded_context: bool,
+}
+
+impl PromptCapabilities {
+    pub fn is_text_only(&self) -> bool {
+        *self == PromptCapabilities::default()
+    }
 }
 
 /// The events up to here are a copy: the session branched off another one after that one's `seq_there`.

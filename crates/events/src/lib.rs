@@ -23,6 +23,7 @@ mod outcome;
 mod raw_json;
 mod received;
 mod request_key;
+mod setting_events;
 mod summary;
 
 pub use event::{EventBody, SessionEvent, first_prompt_line};
@@ -31,9 +32,10 @@ pub use keyed_prompts::{KeyedPrompt, KeyedPrompts, SESSION_CANCELLED, is_key_exp
 pub use kind::EventKind;
 pub use kinds::{
     AgentBound, AgentExited, AgentMessage, AgentQuiet, AgentSuspended, MessageDropped,
-    OperationRefused, PromptQueued, PromptWithdrawn, RequestServed, RuleLearned, SessionForked,
-    SessionImported, SessionMoved, SessionOpened, SettingChanged, TurnCancelled, TurnEnded,
-    TurnStarted, UnaskedCall, UserAnswered, UserAsked, WITHDRAWN_BY_PREFIX, WITHDRAWN_BY_SENDER,
+    OperationRefused, PromptCapabilities, PromptQueued, PromptWithdrawn, RequestServed,
+    RuleLearned, SessionForked, SessionImported, SessionMoved, SessionOpened, SettingChanged,
+    TurnCancelled, TurnEnded, TurnStarted, UnaskedCall, UserAnswered, UserAsked,
+    WITHDRAWN_BY_PREFIX, WITHDRAWN_BY_SENDER,
 };
 pub use line::InvalidEvent;
 pub use outcome::{
@@ -42,4 +44,5 @@ pub use outcome::{
 pub use raw_json::RawJson;
 pub use received::{MissingEvent, ReceivedEvent};
 pub use request_key::RequestKey;
+pub use setting_events::SettingEvents;
 pub use summary::{ForkOrigin, QueuedPrompt, SessionSummary, SummaryUpdate};

@@ -2,9 +2,9 @@
 //! fold, so they cannot disagree.
 
 use crate::{
-    AgentBound, AgentMessage, AgentName, AgentSessionId, EventBody, KeyedPrompts, RawJson,
-    RequestKey, RestoreStep, Seq, SessionEvent, SessionForked, SessionId, SessionOpened, Time,
-    TurnOutcome, TurnStarted, first_prompt_line,
+    AgentBound, AgentMessage, AgentName, AgentSessionId, EventBody, KeyedPrompts,
+    PromptCapabilities, RawJson, RequestKey, RestoreStep, Seq, SessionEvent, SessionForked,
+    SessionId, SessionOpened, SettingEvents, Time, TurnOutcome, TurnStarted, first_prompt_line,
     limits::{OPTION_BYTES_MAX, OPTIONS_MAX, TITLE_BYTES_MAX},
 };
 use bytes::Bytes;
@@ -19,8 +19,15 @@ use std::{
 
 /// The updates that change the summary. Built once, because building a searcher takes longer than
 /// searching a frame.
-static SUMMARIZED_UPDATES: LazyLock<[memmem::Finder<'static>; 2]> =
-    LazyLock::new(|| ["session_info_update", "current_mode_update"].map(memmem::Finder::new));
+static SUMMARIZED_UPDATES: LazyLock<[memmem::Finder<'static>; 4]> = LazyLock::new(|| {
+    let names = [
+        "session_info_update",
+        "current_mode_update",
+        "available_commands_update",
+        "config_option_update",
+    ];
+    names.map(memmem::Finder::new)
+});
 
 /// The state of a session according to its log. Its JSON form is stored beside the stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,6 +58,12 @@ pub struct SessionSummary {
     pub model: Option<String>,
     /// The config options that a client set: the params of the request, by option.
     pub config: BTreeMap<String, RawJson>,
+    /// Where the log has the latest commands and config options.
+    #[serde(skip_serializing_if = "SettingEvents::is_empty")]
+    pub setting_events: SettingEvents,
+    /// What the agent accepts in a prompt besides text.
+    #[serde(skip_serializing_if = "PromptCapabilities::is_text_only")]
+    pub prompt_capabilities: PromptCapabilities,
     pub turns: u64,
     pub open_turn: Option<u64>,
     pub asks: u64,
@@ -133,6 +146,8 @@ impl Default for SessionSummary {
             mode: None,
             model: None,
             config: BTreeMap::new(),
+            setting_events: SettingEvents::default(),
+            prompt_capabilities: PromptCapabilities::default(),
             turns: 0,
             open_turn: None,
             asks: 0,
@@ -211,7 +226,7 @@ impl SessionSummary {
             EventBody::Moved(_) | EventBody::Gone(_) | EventBody::Slept(_) => {}
             EventBody::Bound(bound) => self.fold_bound(bound),
             EventBody::Said(AgentMessage { frame, .. }) => {
-                let changed = self.fold_update(frame);
+                let changed = self.fold_update(event.seq, frame);
                 return if changed { SummaryUpdate::Immediate } else { SummaryUpdate::None };
             }
             EventBody::Queued(queued) => {
@@ -249,7 +264,10 @@ impl SessionSummary {
             }
             EventBody::Learned(learned) => self.rules.push(learned.rule.clone()),
             EventBody::Unasked(unasked) => self.unasked = Some(unasked.call.clone()),
-            EventBody::Configured(changed) => self.fold_setting(&changed.frame),
+            EventBody::Configured(changed) => {
+                self.fold_setting(&changed.frame);
+                self.setting_events.on_setting(event.seq, &changed.answer);
+            }
             EventBody::Closed => self.closed = true,
             EventBody::Cancelled(_)
             | EventBody::Quiet(_)
@@ -270,6 +288,7 @@ impl SessionSummary {
         self.params = opened.params.clone();
         self.agent_session = opened.agent_session.clone();
         self.setup = opened.setup.clone();
+        self.prompt_capabilities = opened.prompt_capabilities;
         self.opened_at = at.0;
     }
 
@@ -332,12 +351,13 @@ impl SessionSummary {
         }
         if bound.setup != RawJson::null() {
             self.setup = bound.setup.clone();
+            self.setting_events.on_setup(&bound.setup);
         }
         self.closed = false;
     }
 
     /// Returns whether the update changes the summary. Most are text and are skipped without parsing.
-    fn fold_update(&mut self, frame: &RawJson) -> bool {
+    fn fold_update(&mut self, seq: Seq, frame: &RawJson) -> bool {
         if SUMMARIZED_UPDATES.iter().all(|it| it.find(frame.bytes()).is_none()) {
             return false;
         }
@@ -358,7 +378,7 @@ impl SessionSummary {
                 Some(serde_json::Value::String(mode)) if is_short(&mode) => self.mode = Some(mode),
                 _ => return false,
             },
-            _ => return false,
+            _ => return self.setting_events.on_update(seq, &frame),
         }
         true
     }

@@ -121,6 +121,10 @@ impl Hub {
             Method::ControlRelease => {
                 sessions.find_session(frame)?.run_held_prompts(parts, conn, id, frame)
             }
+            Method::ControlSettings => {
+                sessions.find_session(frame)?.describe_settings(parts, conn, id);
+                Ok(())
+            }
             Method::ControlStatus => {
                 sessions.describe_status(parts, conn, id);
                 Ok(())

@@ -2,7 +2,9 @@
 
 use super::world::{SERVERS, SHARDS};
 use anyhow::{Context as _, Result, bail};
-use jackfield_events::{EventBody, RawJson, SessionEvent, SessionOpened, SessionSummary};
+use jackfield_events::{
+    EventBody, PromptCapabilities, RawJson, SessionEvent, SessionOpened, SessionSummary,
+};
 use jackfield_hub::{Seq, Time};
 use jackfield_journal::{AppendRequest, CellAddress, CellConfig, Journal, StreamOwnership};
 use jackfield_nats_access::NatsServers;
@@ -92,5 +94,6 @@ fn opened(cwd: &str) -> EventBody {
         setup: RawJson::trusted(setup.to_string()),
         variant: None,
         fallback: None,
+        prompt_capabilities: PromptCapabilities::default(),
     })
 }

@@ -12,6 +12,7 @@ mod opening;
 mod refused;
 mod runs;
 mod sessions;
+mod settings;
 mod uploads;
 
 use jackfield_e2e::{Client, Daemon, Home, Web, http::Event, wait_for};

@@ -22,6 +22,7 @@ fn requests(cwd: &Path) -> Vec<(&'static str, Value)> {
         ("_jackfield/read_log", json!({ "limit": 2 })),
         ("_jackfield/release", json!({})),
         ("_jackfield/rename", json!({ "name": "x" })),
+        ("_jackfield/settings", json!({})),
         ("_jackfield/withdraw", json!({ "prompt": 1 })),
     ]
 }

@@ -27,7 +27,7 @@ use crate::{
     peer::PROTOCOL_VERSION,
     timer::HubTimer,
 };
-use jackfield_events::AgentName;
+use jackfield_events::{AgentName, PromptCapabilities};
 use jackfield_protocol::{
     Fault, Frame,
     acp::{Durability, Method},
@@ -61,6 +61,7 @@ pub(crate) struct Agent {
     /// Clients whose `initialize` is answered when the agent has reported its capabilities, with the request ids.
     pub(crate) pending_initialize: Vec<(ConnId, Box<str>)>,
     pub(crate) capabilities: PeerCapabilities,
+    pub(crate) prompt_capabilities: PromptCapabilities,
     /// The `initialize` parameters of the client that it was started for.
     pub(crate) initialize_params: Option<Box<str>>,
     /// Its result of `initialize`.
@@ -127,6 +128,13 @@ impl Agent {
         };
         self.phase = Phase::Ready;
         self.initialize_result = Some(result.into());
+        let prompt = value.pointer("/agentCapabilities/promptCapabilities");
+        let accepts = |name: &str| prompt.is_some_and(|it| it[name] == true);
+        self.prompt_capabilities = PromptCapabilities {
+            image: accepts("image"),
+            audio: accepts("audio"),
+            embedded_context: accepts("embeddedContext"),
+        };
         self.capabilities = PeerCapabilities {
             load: value.pointer("/agentCapabilities/loadSession") == Some(&Value::Bool(true)),
             resume: offers("resume"),
@@ -278,6 +286,7 @@ impl Agents {
             slots: AgentSlots::default(),
             pending_initialize: Vec::new(),
             capabilities: PeerCapabilities::default(),
+            prompt_capabilities: PromptCapabilities::default(),
             initialize_params,
             initialize_result: None,
             has_completed_turn: false,

@@ -148,6 +148,7 @@ impl Session {
         let SessionStage::Opening(opening) = &self.stage else { return };
         let Some(process) = parts.agents.processes.get(&agent) else { return };
         let (launch, variant) = (process.launch.clone(), process.variant.clone());
+        let prompt_capabilities = process.prompt_capabilities;
         let (Some(result), Some(name)) = (frame.result(), name) else {
             return self.on_opening_refused(parts, agent, frame);
         };
@@ -175,6 +176,7 @@ impl Session {
             setup: RawJson::trusted(without_session_id(result)),
             variant,
             fallback: fallback::to_json(&opening.fallen),
+            prompt_capabilities,
         };
         self.append_event(&mut parts.cx, EventBody::Opened(opened));
         self.subscribe(parts, opening.conn, EventSubscriber::new(Seq(0), Phase::Live));

@@ -3,15 +3,16 @@
 
 use super::{Session, restore_state::Step};
 use crate::{
-    AgentId, Time,
+    AgentId, ConnId, Time,
     agent::{PendingRequest, error_of},
     limits,
     parts::HubParts,
     timer::HubTimer,
 };
+use jackfield_events::RawJson;
 use jackfield_protocol::{Frame, acp::Method, is_planted};
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Settings that were sent and are not answered.
 #[derive(Debug)]
@@ -27,6 +28,26 @@ impl PendingSettings {
 }
 
 impl Session {
+    /// `_jackfield/settings`: the setup of the agent, what clients have changed, and where the log has later lists.
+    pub(crate) fn describe_settings(&self, parts: &mut HubParts, conn: ConnId, id: &str) {
+        let state = self.summary();
+        let setup = state.setup.parse::<Value>().unwrap_or_default();
+        // The value of the option that a client set last; the agent's answer may have it too.
+        let value = |it: &RawJson| it.parse::<Value>().and_then(|it| it.get("value").cloned());
+        let config: BTreeMap<&str, Value> =
+            state.config.iter().filter_map(|(name, it)| Some((&**name, value(it)?))).collect();
+        let settings = json!({
+            "setup": setup,
+            "mode": state.mode,
+            "model": state.model,
+            "config": config,
+            "commandsSeq": state.setting_events.commands,
+            "optionsSeq": state.setting_events.options,
+            "promptCapabilities": state.prompt_capabilities,
+        });
+        parts.clients.answer_request(&mut parts.cx, conn, id, Ok(&settings.to_string()));
+    }
+
     /// All settings, each with its name, method and parameters.
     fn collect_settings(&self) -> Vec<(String, Method, Value)> {
         let (state, agent_session_id) = (self.summary(), &**self.agent_session_id());

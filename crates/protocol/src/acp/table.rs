@@ -184,6 +184,8 @@ methods! {
         Ours ToClient Notification Session Subscribers Passing, Allowed Allowed Audited Owner;
     ControlSessions "_jackfield/sessions":
         Ours ToAgent Request Connection Hub Passing, Allowed Allowed Skipped AllHosts;
+    ControlSettings "_jackfield/settings":
+        Ours ToAgent Request Session Hub Passing, Allowed Allowed Skipped Owner;
     ControlStatus "_jackfield/status":
         Ours ToAgent Request Connection Hub Passing, Allowed Allowed Skipped AllHosts;
     ControlStop "_jackfield/stop":

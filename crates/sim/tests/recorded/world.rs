@@ -1,7 +1,9 @@
 //! The world of a replay: the hub, a journal in memory that is always ready, and the clock of the recording.
 
 use bytes::Bytes;
-use jackfield_events::{EventBody, RawJson, SessionEvent, SessionOpened, SessionSummary};
+use jackfield_events::{
+    EventBody, PromptCapabilities, RawJson, SessionEvent, SessionOpened, SessionSummary,
+};
 use jackfield_hub::{
     AgentId, Config, ConnId, Exit, Hub, Input, Launch, Output, Recovered, SessionId, Time, limits,
 };
@@ -42,6 +44,7 @@ impl ReplayWorld {
             setup: RawJson::null(),
             variant: None,
             fallback: None,
+            prompt_capabilities: PromptCapabilities::default(),
         });
         let opened = SessionEvent { seq: jackfield_hub::Seq(1), at: START_TIME, body };
         ReplayWorld::on(BTreeMap::from([(session.clone(), vec![opened])]))

@@ -25,6 +25,7 @@ pub struct SettingOffer {
 pub struct SettingChoice {
     pub value: String,
     pub name: String,
+    pub description: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,7 +120,7 @@ pub fn find_offer(setup: &Value, setting: SessionSetting) -> Option<SettingOffer
     let option = matching.min_by_key(|(rank, _)| *rank).map(|(_, option)| SettingOffer {
         method: SettingMethod::Option(text(option, "id").to_owned()),
         current: current_value(option, "currentValue"),
-        choices: parse_choices(&option["options"], &["value", "id"]),
+        choices: list_choices(option),
     });
     let legacy = match setting {
         SessionSetting::Model => legacy_offer(
@@ -197,6 +198,14 @@ pub fn plan_change(
 }
 
 impl SettingOffer {
+    /// The config option that is this setting, if it is one.
+    pub fn option_id(&self) -> Option<&str> {
+        match &self.method {
+            SettingMethod::Option(id) => Some(id),
+            SettingMethod::Mode | SettingMethod::Model => None,
+        }
+    }
+
     /// Finds a value by its id or its name; an exact match comes before one that ignores case.
     pub fn find(&self, wanted: &str) -> Option<&SettingChoice> {
         let find_by = |fits: &dyn Fn(&str) -> bool| {
@@ -210,6 +219,11 @@ impl SettingOffer {
     pub fn values(&self) -> Vec<String> {
         self.choices.iter().map(|it| it.value.clone()).collect()
     }
+}
+
+/// The values of a config option, without their groups.
+pub fn list_choices(option: &Value) -> Vec<SettingChoice> {
+    parse_choices(&option["options"], &["value", "id"])
 }
 
 /// Every option of a session with its current value, for display: `("model", "opus (of opus, sonnet)")`.
@@ -227,7 +241,7 @@ pub fn describe_options(setup: &Value) -> Vec<(String, String)> {
         lines.extend(legacy.map(|it| line(name, it.current, &it.choices)));
     }
     for option in setup["configOptions"].as_array().into_iter().flatten() {
-        let choices = parse_choices(&option["options"], &["value", "id"]);
+        let choices = list_choices(option);
         lines.push(line(text(option, "id"), current_value(option, "currentValue"), &choices));
     }
     lines
@@ -257,7 +271,12 @@ fn parse_choices(values: &Value, ids: &[&str]) -> Vec<SettingChoice> {
         let is_group = value["options"].is_array();
         let id = ids.iter().map(|it| text(value, it)).find(|it| !it.is_empty()).unwrap_or_default();
         let name = Some(text(value, "name")).filter(|it| !it.is_empty()).unwrap_or(id);
-        let choice = SettingChoice { value: id.to_owned(), name: name.to_owned() };
+        let description = Some(text(value, "description")).filter(|it| !it.is_empty());
+        let choice = SettingChoice {
+            value: id.to_owned(),
+            name: name.to_owned(),
+            description: description.map(str::to_owned),
+        };
         let choices = if is_group { parse_choices(&value["options"], ids) } else { vec![choice] };
         for choice in choices.into_iter().filter(|it| !it.value.is_empty()) {
             if found.iter().all(|it| it.value != choice.value) {

@@ -16,10 +16,7 @@ fn setup_with(options: &[Value]) -> Value {
 }
 
 fn config_id(setup: &Value, setting: SessionSetting) -> Option<String> {
-    match find_offer(setup, setting)?.method {
-        SettingMethod::Option(id) => Some(id),
-        SettingMethod::Mode | SettingMethod::Model => None,
-    }
+    find_offer(setup, setting)?.option_id().map(str::to_owned)
 }
 
 fn planned_request(setup: &Value, setting: SessionSetting, wanted: &str) -> (Method, Value) {

@@ -53,6 +53,7 @@ fn routes() -> OpenApiRouter<Arc<RestState>> {
         .routes(routes!(sessions::list_sessions))
         .routes(routes!(sessions::show_session, sessions::rename_session, sessions::delete_session))
         .routes(routes!(sessions::cancel_turn))
+        .routes(routes!(sessions::show_settings, sessions::change_settings))
         .routes(routes!(sessions::list_queue))
         .routes(routes!(sessions::withdraw_prompt))
         .routes(routes!(sessions::run_prompt))

@@ -29,6 +29,7 @@ fn requests() -> BTreeMap<&'static str, Value> {
         ("_jackfield/read_log", json!({ "limit": 2 })),
         ("_jackfield/release", json!({})),
         ("_jackfield/rename", json!({ "name": "x" })),
+        ("_jackfield/settings", json!({})),
         ("_jackfield/withdraw", json!({ "prompt": 1 })),
         // Whatever agents may understand beyond the protocol.
         ("_agent/own_method", json!({})),

@@ -4,7 +4,7 @@
 mod shared_connection;
 
 use crate::rest::runs::new_session_name;
-use jackfield_hub_client::{ClientProtocol, EventLog, HubClientError, HubConnection};
+use jackfield_hub_client::{ClientProtocol, EventLog, HubClientError, HubConnection, LogEntry};
 use jackfield_protocol::acp::Method;
 use jackfield_transport::HubDialer;
 use serde_json::{Value, json};
@@ -53,6 +53,19 @@ impl HubClient {
         after: u64,
     ) -> Result<EventLog, HubClientError> {
         EventLog::open(self.connect().await?, session, after).await
+    }
+
+    /// One event of a session; `None` if it does not exist or nests too deep to be parsed.
+    pub(crate) async fn read_event(
+        &self,
+        session: &str,
+        seq: u64,
+    ) -> Result<Option<Value>, HubClientError> {
+        let mut log = self.open_log(session, seq.saturating_sub(1)).await?;
+        Ok(match log.next_entry().await? {
+            LogEntry::Event(event) if event.seq == seq => event.to_value(),
+            LogEntry::Event(_) | LogEntry::Live => None,
+        })
     }
 
     /// Cancels the running turn of a session and withdraws its queued prompts.

@@ -31,7 +31,7 @@ pub(crate) use idempotency::IdempotencyKey;
 pub(crate) use pending::PendingRun;
 pub(crate) use progress::RunSettings;
 pub(crate) use routes::*;
-pub(crate) use session_setup::SettingChoices;
+pub(crate) use session_setup::{SettingChoices, apply_choices};
 
 use idempotency::OpenRequests;
 use opening::OpeningStage;

@@ -143,7 +143,7 @@ fn key_in_use_error() -> ApiError {
 
 /// Changes the settings, and returns whether the model was changed. If it is `tolerant`, a setting that the agent does
 /// not accept has no effect.
-async fn apply_choices(
+pub(crate) async fn apply_choices(
     connection: &mut HubConnection,
     session: &str,
     setup: &Value,
@@ -161,7 +161,8 @@ async fn apply_choices(
         match connection.call_method(change.method, &change.params).await {
             Ok(_) => has_model |= setting == SessionSetting::Model,
             Err(HubClientError::Refused(_)) if tolerant => {}
-            Err(HubClientError::Refused(error)) => {
+            // Other errors are those of the hub, for example if the agent does not start.
+            Err(HubClientError::Refused(error)) if error.error_name().is_empty() => {
                 let why = error.message().unwrap_or("no reason given");
                 let message = format!("the agent rejected {name} `{wanted}`: {why}");
                 return Err(ApiError::invalid(message));

@@ -4,9 +4,11 @@ mod control;
 mod events;
 mod export;
 mod log;
+mod offered;
 mod queue;
 mod routes;
 mod session;
+mod settings;
 
 pub(crate) use control::*;
 pub(crate) use events::*;
@@ -15,3 +17,4 @@ pub(crate) use log::*;
 pub(crate) use queue::*;
 pub(crate) use routes::*;
 pub(crate) use session::{SessionResource, find_session};
+pub(crate) use settings::*;
