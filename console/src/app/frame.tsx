@@ -6,6 +6,7 @@ import { openAsks } from "../state/daemon";
 import { me } from "../state/me";
 import { ConnectionLine } from "./connection-line";
 import "./frame.css";
+import { ThemeSwitch } from "./theme-switch";
 import { NavIcon, type NavIconName } from "./nav-icons";
 
 export function Frame(props: RouteSectionProps): JSX.Element {
@@ -34,6 +35,7 @@ export function Frame(props: RouteSectionProps): JSX.Element {
           </Show>
           <NavLink href="/devices" icon="devices" label="Devices" />
         </nav>
+        <ThemeSwitch />
       </header>
       <ConnectionLine />
       <main id="main" class="frame-main" tabindex="-1">

@@ -17,10 +17,23 @@ export function PageServices(): JSX.Element {
   return null;
 }
 
-/** `n` opens the dialog for a new session, `i` the inbox. */
+/** The pages, by the key that follows `g`. */
+const PAGE_KEYS: Record<string, string> = { s: "/", i: "/inbox", u: "/usage", a: "/agents", f: "/fleet", d: "/devices" };
+const SEQUENCE_MS = 1500;
+let pressedG = -Infinity;
+
+/** `n` opens the dialog for a new session, `i` the inbox, `g` and a letter a page, `?` the list of keys. */
 function onKeyDown(event: KeyboardEvent): void {
   if (!isPlainKey(event) || event.repeat) return;
-  if (event.key === "n" && !isInAsk(event)) {
+  const page = event.timeStamp - pressedG < SEQUENCE_MS ? PAGE_KEYS[event.key] : undefined;
+  pressedG = event.key === "g" ? event.timeStamp : -Infinity;
+  if (page !== undefined) {
+    event.preventDefault();
+    navigateTo(page);
+  } else if (event.key === "?") {
+    event.preventDefault();
+    void import("./keyboard-help").then(({ openKeyboardHelp }) => openKeyboardHelp());
+  } else if (event.key === "n" && !isInAsk(event)) {
     event.preventDefault();
     void import("../ui/new-session").then(({ openNewSession }) => openNewSession());
   } else if (event.key === "i") {

@@ -6,6 +6,7 @@ import "./session-menu.css";
 
 const ACTIONS: { label: string; isDangerous?: true; run(sessionId: string): Promise<unknown> }[] = [
   { label: "Rename…", run: rename },
+  { label: "Copy id", run: (sessionId) => navigator.clipboard.writeText(sessionId) },
   { label: "Fork", run: (sessionId) => forkAt(sessionId) },
   { label: "Close", run: close },
   { label: "Delete…", isDangerous: true, run: remove },

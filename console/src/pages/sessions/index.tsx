@@ -1,7 +1,103 @@
-/** The page "Sessions". */
+/** The list of all sessions: filtered, sorted, and used with the keyboard alone. Only the rows in sight are drawn. */
 
-import type { JSX } from "solid-js";
+import { useSearchParams } from "@solidjs/router";
+import { createEffect, createMemo, createResource, createSignal, on, onCleanup, onMount, Show, type JSX } from "solid-js";
+import { unwrap } from "solid-js/store";
+import { api } from "../../api/client";
+import { usePageTitle } from "../../app/page-title";
+import { isListComplete, listVersion, sessionRows } from "../../state/daemon";
+import type { SessionRow } from "../../state/session-row";
+import { formatNumberOf } from "../../ui/format";
+import { NewSessionButton } from "../../ui/new-session-button";
+import { isPlainKey } from "../../ui/plain-key";
+import { WaitingBanner } from "../../ui/waiting-banner";
+import { formatOrder, matchesFilter, parseFilter, parseOrder, sortRows, type SortOrder } from "./session-query";
+import { SessionTable } from "./session-table";
+import "./sessions.css";
+
+/** The first paint does not wait for all sessions. */
+const FIRST_ROWS = 100;
+/** The address follows the filter when nothing was typed for this time. */
+const ADDRESS_MS = 300;
 
 export default function SessionsPage(): JSX.Element {
-  return <h1>Sessions</h1>;
+  usePageTitle(() => "Sessions");
+  const [query, setQuery] = useSearchParams<{ q?: string; sort?: string }>();
+  const [filter, setFilter] = createSignal(query.q ?? "");
+  const order = createMemo(() => parseOrder(query.sort));
+  const all = createAllRows();
+  const sorted = createMemo(() => sortRows(all(), order()));
+  const terms = createMemo(() => parseFilter(filter()));
+  const shown = createMemo(() => (terms().length === 0 ? sorted() : sorted().filter((it) => matchesFilter(it, terms()))));
+  let input!: HTMLInputElement;
+
+  createEffect(
+    on(filter, (text) => {
+      const timer = setTimeout(() => setQuery({ q: text === "" ? undefined : text }, { replace: true }), ADDRESS_MS);
+      onCleanup(() => clearTimeout(timer));
+    }, { defer: true }),
+  );
+  const onFilter = (text: string): void => {
+    const start = performance.now();
+    setFilter(text);
+    performance.measure("sessions-filtered", { start, end: performance.now() });
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.key !== "/" || !isPlainKey(event)) return;
+    event.preventDefault();
+    input.focus();
+    input.select();
+  };
+  onMount(() => {
+    document.addEventListener("keydown", onKeyDown);
+    onCleanup(() => document.removeEventListener("keydown", onKeyDown));
+  });
+
+  const count = (): string => {
+    const total = isListComplete() ? formatNumberOf(all().length, "session") : "Loading…";
+    return terms().length === 0 || !isListComplete() ? total : `${shown().length.toLocaleString()} of ${total}`;
+  };
+  return (
+    <div class="sessions" data-session-count={isListComplete() ? all().length : undefined}>
+      <WaitingBanner />
+      <header class="sessions-header">
+        <h1>Sessions</h1>
+        <input
+          ref={input}
+          type="search"
+          class="sessions-filter"
+          aria-label="Filter sessions"
+          aria-keyshortcuts="/"
+          placeholder="Filter: text, state:working, agent:…, project:…"
+          value={filter()}
+          onInput={(event) => onFilter(event.currentTarget.value)}
+          onKeyDown={(event) => event.key === "Escape" && (onFilter(""), input.blur())}
+        />
+        <output class="sessions-count" aria-live="polite">
+          {count()}
+        </output>
+        <NewSessionButton />
+      </header>
+      <SessionTable rows={shown()} order={order()} onOrder={(it: SortOrder) => setQuery({ sort: formatOrder(it) }, { replace: true })} />
+      <Show when={isListComplete() && shown().length === 0}>
+        <p class="sessions-empty">
+          {all().length === 0 ? "There are no sessions yet. Start one here, or run `jackfield run` in a terminal." : "No session matches the filter."}
+        </p>
+      </Show>
+    </div>
+  );
+}
+
+/** All rows as plain objects; the latest ones until the change stream has sent all. */
+function createAllRows(): () => SessionRow[] {
+  const [first] = createResource(async () => {
+    if (isListComplete()) return [];
+    return (await api.sessions.list({ limit: FIRST_ROWS })).sessions;
+  });
+  return createMemo(() => {
+    listVersion();
+    const known: SessionRow[] = Object.values(unwrap(sessionRows));
+    const isEarly = known.length === 0 && !isListComplete() && first.state === "ready";
+    return isEarly ? ((first.latest ?? []) as SessionRow[]) : known;
+  });
 }
