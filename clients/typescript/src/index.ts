@@ -35,6 +35,12 @@ export type AgentEvent = Schemas["AgentEvent"];
 /** One message of a session, with an id that stays. */
 export type Envelope = Schemas["Envelope"];
 export type ErrorCode = Schemas["Code"];
+/** The tenant and the device of a request. */
+export type Me = Schemas["Me"];
+/** A browser that has logged in. */
+export type Device = Schemas["Device"];
+/** A link that logs in one browser, once, within 60 seconds. */
+export type LoginLink = Schemas["LoginLink"];
 
 /** `start`, then what the agent does, and at last `end`. */
 export type RunEvent = Schemas["RunEvent"] & { id: string };
@@ -70,7 +76,7 @@ export class JackfieldError extends Error implements Omit<Schemas["ApiError"], "
 export interface Options extends Partial<Patience> {
   /** Where the daemon listens: `http://127.0.0.1:7456`. */
   url: string;
-  /** What `jackfield token` prints. */
+  /** What `jackfield token` prints. Without it, the cookie of a login is used, in pages that the daemon serves. */
   token?: string | undefined;
 }
 
@@ -99,7 +105,8 @@ export class Jackfield {
 
   constructor({ url, token, retries = 8, silenceMs = 45_000 }: Options) {
     this.#url = new URL(url).href.replace(/\/+$/, "");
-    this.#headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+    // Pages of other origins cannot set this header, which shows that a request with the cookie is not theirs.
+    this.#headers = token === undefined ? { "x-jackfield-console": "1" } : { authorization: `Bearer ${token}` };
     this.#patience = { retries, silenceMs };
   }
 
@@ -239,6 +246,41 @@ export class Jackfield {
     ): Promise<void> => {
       const request = { names: { sessionId, ask }, body, ...call };
       await this.#ask("post", "/api/asks/{sessionId}/{ask}", request);
+    },
+  };
+
+  /** The tenant and the device of this client. */
+  me(call: Call = {}): Promise<Me> {
+    return this.#ask("get", "/api/me", call);
+  }
+
+  /** Logging in browsers. */
+  readonly logins = {
+    /** Creates a login link; only with a token. The browser opens `/console/login#code=CODE`. */
+    createLink: ({ tenant, signal }: Call & { tenant?: string } = {}): Promise<LoginLink> =>
+      this.#ask("post", "/api/login-links", { body: { tenant }, signal }),
+
+    /** Logs in this browser: the daemon sets a cookie that scripts cannot read. */
+    logIn: (code: string, deviceName: string, call: Call = {}): Promise<Me> =>
+      this.#ask("post", "/api/login", { body: { code, deviceName }, ...call }),
+
+    /** Logs out this browser. */
+    logOut: async (call: Call = {}): Promise<void> => {
+      await this.#send("post", "/api/logout", call);
+    },
+  };
+
+  /** The browsers that have logged in. */
+  readonly devices = {
+    /** The last used first. */
+    list: async (call: Call = {}): Promise<Device[]> => (await this.#ask("get", "/api/devices", call)).devices,
+
+    rename: (deviceId: string, name: string, call: Call = {}): Promise<Device> =>
+      this.#ask("patch", "/api/devices/{deviceId}", { names: { deviceId }, body: { name }, ...call }),
+
+    /** Its login is no longer accepted, and its streams end within a second. */
+    revoke: async (deviceId: string, call: Call = {}): Promise<void> => {
+      await this.#send("delete", "/api/devices/{deviceId}", { names: { deviceId }, ...call });
     },
   };
 

@@ -84,6 +84,47 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/devices": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the devices
+         * @description The operator gets those of all tenants, a tenant its own.
+         */
+        get: operations["list_devices"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/devices/{deviceId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke a device
+         * @description Its cookie is no longer accepted, and its open streams end within a second.
+         */
+        delete: operations["revoke_device"];
+        options?: never;
+        head?: never;
+        /** Rename a device */
+        patch: operations["rename_device"];
+        trace?: never;
+    };
     "/api/events": {
         parameters: {
             query?: never;
@@ -98,6 +139,83 @@ export interface paths {
          *     more. Followed sessions have no ids: their positions are in the query.
          */
         get: operations["list_events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/login": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Log in a browser with a login link
+         * @description The response sets an `HttpOnly` cookie, which authenticates requests of pages of this server.
+         */
+        post: operations["log_in"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/login-links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create a login link for a browser
+         * @description Only with a token: a browser that has logged in cannot let another one in.
+         */
+        post: operations["create_login_link"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/logout": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Log out the browser that sends the request
+         * @description Its device is removed, and its open streams end within a second.
+         */
+        post: operations["log_out"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/me": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get who a request comes from */
+        get: operations["show_me"];
         put?: never;
         post?: never;
         delete?: never;
@@ -845,6 +963,50 @@ export interface components {
          */
         Code: "BAD_REQUEST" | "VALIDATION_FAILED" | "FORBIDDEN" | "NOT_FOUND" | "FILE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "CONFLICT" | "IDEMPOTENCY_KEY_IN_USE" | "IDEMPOTENCY_KEY_REUSED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "RATE_LIMITED" | "AGENT_UNAVAILABLE" | "AGENT_AUTH_REQUIRED" | "AGENT_EXECUTION_FAILED" | "AGENT_CONNECTION_DROPPED" | "UPSTREAM_UNAVAILABLE" | "INTERNAL_ERROR" | "UNAUTHORIZED" | "MISDIRECTED" | "OVERLOADED";
         /**
+         * @description A browser that has logged in.
+         * @example {
+         *       "id": "d-7f3a01c2d9",
+         *       "name": "Firefox on Linux",
+         *       "tenant": null,
+         *       "createdAt": 1700000000000,
+         *       "lastSeenAt": 1700003600000,
+         *       "current": true
+         *     }
+         */
+        Device: {
+            /**
+             * Format: int64
+             * @description In Unix milliseconds.
+             */
+            createdAt: number;
+            /** @description Whether the request comes from this device. */
+            current: boolean;
+            id: string;
+            /**
+             * Format: int64
+             * @description In Unix milliseconds, precise to an hour.
+             */
+            lastSeenAt: number;
+            name: string;
+            /** @description The tenant of the device; `null` for the operator. */
+            tenant?: string | null;
+        };
+        /** @description The devices. */
+        DeviceList: {
+            /** @description The last used first. */
+            devices: components["schemas"]["Device"][];
+        };
+        /**
+         * @description The new name of a device.
+         * @example {
+         *       "name": "Phone"
+         *     }
+         */
+        DeviceNameBody: {
+            /** @description At most 64 visible characters. */
+            name: string;
+        };
+        /**
          * @description The response of an operation without a result.
          * @example {
          *       "ok": true
@@ -1047,6 +1209,73 @@ export interface components {
              * @description The sequence number of the last event of the session.
              */
             last: number;
+        };
+        /**
+         * @description A login.
+         * @example {
+         *       "code": "Xk3vQe1pT7mC0b9yZ2aLrw",
+         *       "deviceName": "Firefox on Linux"
+         *     }
+         */
+        LoginBody: {
+            /** @description The code of the login link. */
+            code: string;
+            /** @description How the browser is named in the list of devices. */
+            deviceName?: string;
+        };
+        /**
+         * @description A one-time login link. A browser opens `/console/login#code=CODE` of the daemon.
+         * @example {
+         *       "code": "Xk3vQe1pT7mC0b9yZ2aLrw",
+         *       "expiresAt": 1700000060000
+         *     }
+         */
+        LoginLink: {
+            code: string;
+            /**
+             * Format: int64
+             * @description In Unix milliseconds: 60 s after its creation.
+             */
+            expiresAt: number;
+        };
+        /**
+         * @description For whom a login link is.
+         * @example {
+         *       "tenant": "acme"
+         *     }
+         */
+        LoginLinkBody: {
+            /** @description The tenant of the device; by default that of the token, or the operator. */
+            tenant?: string | null;
+        };
+        /**
+         * @description Who a request comes from.
+         * @example {
+         *       "version": "0.1.0",
+         *       "tenant": null,
+         *       "device": {
+         *         "id": "d-7f3a01c2d9",
+         *         "name": "Firefox on Linux"
+         *       },
+         *       "fleet": false,
+         *       "operator": true
+         *     }
+         */
+        Me: {
+            device?: components["schemas"]["MyDevice"] | null;
+            /** @description Whether sessions are placed on the hosts of a fleet. */
+            fleet: boolean;
+            /** @description Whether the client may do what is reserved for the operator. */
+            operator: boolean;
+            /** @description The tenant of the token or the device. */
+            tenant?: string | null;
+            /** @description The version of the daemon. */
+            version: string;
+        };
+        /** @description The device of a request. */
+        MyDevice: {
+            id: string;
+            name: string;
         };
         /** @description A mode or a model. */
         OfferedValue: {
@@ -1701,7 +1930,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the token is missing or wrong */
+            /** @description the token or the cookie is missing or wrong */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -1730,7 +1959,7 @@ export interface operations {
                     "application/json": components["schemas"]["AskList"];
                 };
             };
-            /** @description the token is missing or wrong */
+            /** @description the token or the cookie is missing or wrong */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -1786,7 +2015,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the token is missing or wrong */
+            /** @description the token or the cookie is missing or wrong */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -1876,7 +2105,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the token is missing or wrong */
+            /** @description the token or the cookie is missing or wrong */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -1959,6 +2188,128 @@ export interface operations {
             };
         };
     };
+    list_devices: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the devices */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeviceList"];
+                };
+            };
+            /** @description the token or the cookie is missing or wrong */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    revoke_device: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the id of the device */
+                deviceId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the device is revoked */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description the token or the cookie is missing or wrong */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description there is no such device */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    rename_device: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the id of the device */
+                deviceId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DeviceNameBody"];
+            };
+        };
+        responses: {
+            /** @description the device */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Device"];
+                };
+            };
+            /** @description the name is empty, too long or not visible */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the token or the cookie is missing or wrong */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description there is no such device */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     list_events: {
         parameters: {
             query?: {
@@ -1994,7 +2345,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the token is missing or wrong */
+            /** @description the token or the cookie is missing or wrong */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2005,6 +2356,164 @@ export interface operations {
             };
             /** @description the hub does not reply */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    log_in: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LoginBody"];
+            };
+        };
+        responses: {
+            /** @description the browser is now a device */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Me"];
+                };
+            };
+            /** @description the link was used, has expired or never existed */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the request does not come from a page of this server */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description there are too many devices */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description too many wrong links from this address */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    create_login_link: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LoginLinkBody"];
+            };
+        };
+        responses: {
+            /** @description the link, which can be used once */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoginLink"];
+                };
+            };
+            /** @description the token or the cookie is missing or wrong */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the request has a cookie instead of a token, or names another tenant */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    log_out: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the browser is no longer a device */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description the token or the cookie is missing or wrong */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    show_me: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the tenant and the device of the request */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Me"];
+                };
+            };
+            /** @description the token or the cookie is missing or wrong */
+            401: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2048,7 +2557,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the token is missing or wrong */
+            /** @description the token or the cookie is missing or wrong */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2111,7 +2620,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the token is missing or wrong */
+            /** @description the token or the cookie is missing or wrong */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2224,7 +2733,7 @@ export interface operations {
                     "application/json": components["schemas"]["RunShown"];
                 };
             };
-            /** @description the token is missing or wrong */
+            /** @description the token or the cookie is missing or wrong */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2274,7 +2783,7 @@ export interface operations {
                     "application/json": components["schemas"]["Done"];
                 };
             };
-            /** @description the token is missing or wrong */
+            /** @description the token or the cookie is missing or wrong */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2342,7 +2851,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the token is missing or wrong */
+            /** @description the token or the cookie is missing or wrong */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2403,7 +2912,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the token is missing or wrong */
+            /** @description the token or the cookie is missing or wrong */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2456,7 +2965,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the token is missing or wrong */
+            /** @description the token or the cookie is missing or wrong */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2506,7 +3015,7 @@ export interface operations {
                     "application/json": components["schemas"]["Done"];
                 };
             };
-            /** @description the token is missing or wrong */
+            /** @description the token or the cookie is missing or wrong */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2569,7 +3078,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the token is missing or wrong */
+            /** @description the token or the cookie is missing or wrong */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2637,7 +3146,7 @@ export interface operations {
                     "application/json": components["schemas"]["Done"];
                 };
             };
-            /** @description the token is missing or wrong */
+            /** @description the token or the cookie is missing or wrong */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2696,7 +3205,7 @@ export interface operations {
                     "application/json": components["schemas"]["Done"];
                 };
             };
-            /** @description the token is missing or wrong */
+            /** @description the token or the cookie is missing or wrong */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2768,7 +3277,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the token is missing or wrong */
+            /** @description the token or the cookie is missing or wrong */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2830,7 +3339,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the token is missing or wrong */
+            /** @description the token or the cookie is missing or wrong */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2893,7 +3402,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the token is missing or wrong */
+            /** @description the token or the cookie is missing or wrong */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2977,7 +3486,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the token is missing or wrong */
+            /** @description the token or the cookie is missing or wrong */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3043,7 +3552,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the token is missing or wrong */
+            /** @description the token or the cookie is missing or wrong */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3156,7 +3665,7 @@ export interface operations {
                     "application/json": components["schemas"]["PromptQueue"];
                 };
             };
-            /** @description the token is missing or wrong */
+            /** @description the token or the cookie is missing or wrong */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3208,7 +3717,7 @@ export interface operations {
                     "application/json": components["schemas"]["Done"];
                 };
             };
-            /** @description the token is missing or wrong */
+            /** @description the token or the cookie is missing or wrong */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3260,7 +3769,7 @@ export interface operations {
                     "application/json": components["schemas"]["Done"];
                 };
             };
-            /** @description the token is missing or wrong */
+            /** @description the token or the cookie is missing or wrong */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3310,7 +3819,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionSettings"];
                 };
             };
-            /** @description the token is missing or wrong */
+            /** @description the token or the cookie is missing or wrong */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3373,7 +3882,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the token is missing or wrong */
+            /** @description the token or the cookie is missing or wrong */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3474,7 +3983,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the token is missing or wrong */
+            /** @description the token or the cookie is missing or wrong */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3532,7 +4041,7 @@ export interface operations {
                     "application/openmetrics-text": string;
                 };
             };
-            /** @description the token is missing or wrong */
+            /** @description the token or the cookie is missing or wrong */
             401: {
                 headers: {
                     [name: string]: unknown;

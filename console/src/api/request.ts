@@ -13,8 +13,10 @@ interface RequestOptions {
 export async function requestJson<T>(method: string, path: string, { query = {}, body, signal }: RequestOptions = {}): Promise<T> {
   const url = new URL(path, location.origin);
   for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, String(value));
-  const init: RequestInit = { method, signal: signal ?? null };
-  if (method !== "GET") init.headers = { "content-type": "application/json" };
+  // Over plain HTTP from another machine, only this header shows the daemon that a request comes from its own page.
+  const headers: Record<string, string> = { "x-jackfield-console": "1" };
+  if (method !== "GET") headers["content-type"] = "application/json";
+  const init: RequestInit = { method, headers, signal: signal ?? null };
   if (body !== undefined) init.body = JSON.stringify(body);
   const response = await fetch(url, init);
   if (!response.ok) throw await readError(response);

@@ -1,32 +1,18 @@
 //! Addresses that are opened while the daemon runs, by `jackfield listen`.
 
 use crate::{
-    daemon_options::DaemonOptions,
     listeners::accept_clients,
-    metrics::MetricsSource,
-    tenants::Tenants,
-    web::{self, WebServer},
+    web::{self, WebContext, WebServer},
 };
-use jackfield_fleet::HostEntry;
 use jackfield_hub::ListenerChange;
 use jackfield_protocol::{Fault, chain};
-use jackfield_transport::{
-    ClientAuthenticator, ClientListener, ClientStream, EndpointAddress, UNENCRYPTED_WARNING,
-};
+use jackfield_transport::{ClientListener, ClientStream, EndpointAddress, UNENCRYPTED_WARNING};
 use serde_json::json;
-use std::sync::Arc;
-use tokio::{
-    sync::{mpsc, watch},
-    task::AbortHandle,
-};
+use tokio::{sync::mpsc, task::AbortHandle};
 
 /// What an address needs to be opened as at the start of the daemon.
 pub(crate) struct ListenerContext {
-    pub(crate) options: DaemonOptions,
-    pub(crate) authenticator: ClientAuthenticator,
-    pub(crate) tenants: Option<Arc<Tenants>>,
-    pub(crate) metrics: MetricsSource,
-    pub(crate) hosts: Option<watch::Receiver<Arc<Vec<HostEntry>>>>,
+    pub(crate) web: WebContext,
     pub(crate) accepted: mpsc::Sender<ClientStream>,
 }
 
@@ -74,13 +60,13 @@ impl AddedListeners {
     fn add_address(&mut self, text: &str, insecure: bool) -> Result<EndpointAddress, Fault> {
         let address = parse_address(text)?;
         let failed = |error: &dyn std::error::Error| invalid(chain(error));
-        let insecure = insecure || self.context.options.insecure;
+        let insecure = insecure || self.context.web.options.insecure;
         let (address, handle) = if address.is_web() {
             let server = self.start_web(address, insecure)?;
             let bound = server.addresses.first().cloned();
             (bound.expect("the server has one address"), ListenerHandle::Web(server))
         } else {
-            let authenticator = Some(&self.context.authenticator);
+            let authenticator = Some(&self.context.web.authenticator);
             let bound = match &address {
                 EndpointAddress::Stdio => {
                     return Err(invalid("stdin and stdout belong to the daemon".to_owned()));
@@ -104,11 +90,9 @@ impl AddedListeners {
     }
 
     fn start_web(&self, address: EndpointAddress, insecure: bool) -> Result<WebServer, Fault> {
-        let context = &self.context;
-        let options = DaemonOptions { insecure, ..context.options.clone() };
-        let (keys, tenants) = (&context.authenticator, context.tenants.as_ref());
-        let (metrics, hosts) = (context.metrics.clone(), context.hosts.clone());
-        let started = web::start_web(&[address], &options, keys, tenants, metrics, hosts);
+        let mut context = self.context.web.clone();
+        context.options.insecure = insecure;
+        let started = web::start_web(&[address], context);
         let server = started.map_err(|error| invalid(chain(&error)))?;
         Ok(server.expect("an address was passed"))
     }

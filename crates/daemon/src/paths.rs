@@ -72,6 +72,11 @@ impl Paths {
         self.state.join("token")
     }
 
+    /// The login links and devices of browsers.
+    pub fn devices(&self) -> PathBuf {
+        self.state.join("devices.json")
+    }
+
     /// Where earlier versions stored the token.
     pub(crate) fn former_token(&self) -> PathBuf {
         self.runtime.join("token")

@@ -15,7 +15,8 @@ use crate::{
     service_manager::ServiceManager,
     signals::{DaemonSignal, wait_for_stop, watch_signals},
     tenants::{Tenants, UNCONFINED_AGENTS_WARNING},
-    token, web,
+    token,
+    web::{self, WebContext},
 };
 use jackfield_agents::{ProcessLedger, take_passed_socket};
 use jackfield_journal::Journal;
@@ -61,18 +62,18 @@ pub fn serve(
         let (web_addresses, addresses) = split_addresses(&options);
         let (metrics, snapshot_requests) = metrics::channel();
         let hosts = fleet_access.as_ref().and_then(fleet::FleetAccess::hosts);
-        let listener_context = ListenerContext {
+        let web_context = WebContext {
             options: options.clone(),
+            logins: web::open_logins(&options, &authenticator, tenants.clone()),
             authenticator: authenticator.clone(),
-            tenants: tenants.clone(),
-            metrics: metrics.clone(),
-            hosts: hosts.clone(),
-            accepted: accepted.clone(),
+            tenants,
+            metrics,
+            hosts,
         };
-        let (keys, tenants) = (&authenticator, tenants.as_ref());
-        let web = web::start_web(&web_addresses, &options, keys, tenants, metrics, hosts)?;
+        let web = web::start_web(&web_addresses, web_context.clone())?;
+        let listener_context = ListenerContext { web: web_context, accepted: accepted.clone() };
         let mut bound: Vec<_> = web.iter().flat_map(|it| it.addresses.clone()).collect();
-        let socket = options.paths.socket();
+        let (socket, keys) = (options.paths.socket(), &authenticator);
         let listen = |it| open_listeners(it, &socket, passed, options.insecure, keys, &accepted);
         bound.extend(listen(addresses)?);
         warn_about_unencrypted(&bound);

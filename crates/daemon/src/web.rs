@@ -11,6 +11,7 @@ use jackfield_web::{
     acp::acp_routes,
     console::console_routes,
     http::{RequestGuard, Router, TenantRoutes, WebListener, serve_http},
+    login::DeviceLogins,
 };
 use std::{io, sync::Arc, thread::JoinHandle};
 use tokio::sync::{oneshot, watch};
@@ -35,18 +36,38 @@ impl WebServer {
     }
 }
 
+/// What a web server is started from.
+#[derive(Clone)]
+pub(crate) struct WebContext {
+    pub(crate) options: DaemonOptions,
+    pub(crate) authenticator: ClientAuthenticator,
+    /// The logins of browsers, which all addresses share.
+    pub(crate) logins: Arc<DeviceLogins>,
+    pub(crate) tenants: Option<Arc<Tenants>>,
+    pub(crate) metrics: MetricsSource,
+    pub(crate) hosts: Option<watch::Receiver<Arc<Vec<HostEntry>>>>,
+}
+
+/// Opens the logins in the state directory.
+pub(crate) fn open_logins(
+    options: &DaemonOptions,
+    authenticator: &ClientAuthenticator,
+    tenants: Option<Arc<Tenants>>,
+) -> Arc<DeviceLogins> {
+    let find_tenant = move |name: &str| tenants.as_ref()?.identity(name);
+    let path = options.paths.devices();
+    Arc::new(DeviceLogins::new(&path, authenticator.clone(), Arc::new(find_tenant)))
+}
+
 /// Opens the addresses and starts the thread; `None` if there are none.
 pub(crate) fn start_web(
     addresses: &[EndpointAddress],
-    options: &DaemonOptions,
-    authenticator: &ClientAuthenticator,
-    tenants: Option<&Arc<Tenants>>,
-    metrics: MetricsSource,
-    hosts: Option<watch::Receiver<Arc<Vec<HostEntry>>>>,
+    context: WebContext,
 ) -> Result<Option<WebServer>, BootError> {
     if addresses.is_empty() {
         return Ok(None);
     }
+    let WebContext { options, authenticator, logins, tenants, metrics, hosts } = context;
     let (http, certificate) = (&options.settings.http, options.settings.http.certificate());
     let bind = |address: &EndpointAddress| {
         let bind = if options.insecure { WebListener::bind_insecure } else { WebListener::bind };
@@ -63,18 +84,22 @@ pub(crate) fn start_web(
             .merge(extra_routes.as_ref().map_or_else(Router::new, |it| it.create_routes(config)))
     };
     let (dialer, metrics) = (hub.clone().into(), Some(metrics));
-    let operator_config = WebConfig { hub: dialer, metrics, tenant: None, hosts: hosts.clone() };
-    let tenants = tenants.cloned();
+    let tenant_logins = logins.clone();
+    let operator_config = WebConfig {
+        hub: dialer,
+        metrics,
+        logins: logins.clone(),
+        tenant: None,
+        hosts: hosts.clone(),
+    };
     let routes = TenantRoutes::new(routes(operator_config), move |identity| {
         let tenant = tenants.as_ref().and_then(|it| it.tenant(&identity.name));
         let hub = HubDialer::new(hub.clone(), Some(identity.clone()));
-        routes(WebConfig { hub, metrics: None, tenant, hosts: hosts.clone() })
+        let (logins, hosts) = (tenant_logins.clone(), hosts.clone());
+        routes(WebConfig { hub, metrics: None, logins, tenant, hosts })
     });
-    let guard = RequestGuard {
-        authenticator: authenticator.clone(),
-        hosts: http.hosts(),
-        origins: http.origins(),
-    };
+    let guard =
+        RequestGuard { authenticator, logins, hosts: http.hosts(), origins: http.origins() };
     let system_error = |what| move |source: io::Error| BootError::System { what, source };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

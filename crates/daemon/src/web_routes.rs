@@ -4,7 +4,7 @@ use crate::metrics::MetricsSource;
 use jackfield_fleet::HostEntry;
 use jackfield_hub::Tenant;
 use jackfield_transport::HubDialer;
-use jackfield_web::http::Router;
+use jackfield_web::{http::Router, login::DeviceLogins};
 use std::{fmt, sync::Arc};
 use tokio::sync::watch;
 
@@ -15,6 +15,8 @@ pub struct WebConfig {
     pub hub: HubDialer,
     /// Not for tenants, since the metrics cover all tenants.
     pub metrics: Option<MetricsSource>,
+    /// The browsers that have logged in.
+    pub logins: Arc<DeviceLogins>,
     /// The tenant of these routes.
     pub tenant: Option<Arc<Tenant>>,
     /// The hosts, if sessions are placed on the hosts of a fleet.

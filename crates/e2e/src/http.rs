@@ -13,6 +13,7 @@ use std::{
 #[derive(Debug, Clone)]
 pub struct Web {
     pub address: SocketAddr,
+    /// Empty for a client without one.
     pub token: String,
 }
 
@@ -107,10 +108,11 @@ impl Web {
     fn send(&self, method: &str, path: &str, headers: &[&str], body: Option<&Value>) -> TcpStream {
         let mut stream = TcpStream::connect(self.address).expect("the front listens");
         stream.set_read_timeout(Some(PATIENCE)).expect("a bound");
-        let mut head = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nConnection: close\r\n",
-            self.address, self.token
-        );
+        let mut head =
+            format!("{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n", self.address);
+        if !self.token.is_empty() {
+            head.extend(["Authorization: Bearer ", &self.token, "\r\n"]);
+        }
         for header in headers {
             head.extend([header, "\r\n"]);
         }

@@ -113,7 +113,7 @@ export class ChangeStream {
     };
     try {
       expectBytes();
-      const response = await fetch(this.#url(), { signal: connection.signal });
+      const response = await fetch(this.#url(), { headers: { "x-jackfield-console": "1" }, signal: connection.signal });
       if (response.status === 401) return this.#setState({ status: "signed-out" });
       if (!response.ok || !response.body) throw new Error(`the daemon answered ${response.status}`);
       this.#failures = 0;

@@ -15,7 +15,7 @@ use jackfield_daemon::{
     BootError, DaemonOptions, ExtraRoutes, LogTarget, Paths, Tenant, UNCONFINED_AGENTS_WARNING,
     environment,
 };
-use jackfield_web::rest::{self, HostedAgents, MetricsRenderer, WorkDirs};
+use jackfield_web::rest::{self, HostedAgents, LoginScope, MetricsRenderer, WorkDirs};
 use std::{collections::BTreeMap, path::PathBuf, str::FromStr, sync::Arc, time::Duration};
 
 /// Run the daemon in the foreground
@@ -159,6 +159,7 @@ fn build_routes(options: &DaemonOptions) -> ExtraRoutes {
     let (profile, approve) = (settings.http.profile, settings.http.approve);
     ExtraRoutes::new(move |context| {
         let (paths, metrics) = (paths.clone(), context.metrics);
+        let tenant = context.tenant.as_ref().map(|it| it.name.to_string());
         rest::routes(&rest::RestConfig {
             hub: context.hub,
             survey: Arc::new(move || survey_agents(&paths)),
@@ -169,6 +170,7 @@ fn build_routes(options: &DaemonOptions) -> ExtraRoutes {
             dirs: context.tenant.map_or_else(|| dirs.clone(), |it| tenant_dirs(&it, &dirs)),
             profile,
             approve,
+            login: LoginScope { logins: context.logins, tenant },
             metrics: metrics.map(|metrics| -> MetricsRenderer {
                 Arc::new(move || {
                     let metrics = metrics.clone();

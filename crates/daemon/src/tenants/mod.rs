@@ -66,12 +66,13 @@ impl Tenants {
         let this = Arc::clone(self);
         Arc::new(move |token| {
             let table = this.table();
-            let tenant = table.tokens.get(&hash(token))?;
-            Some(TenantIdentity {
-                name: tenant.name.clone().into(),
-                binding: tenant.binding().into_bytes(),
-            })
+            table.tokens.get(&hash(token)).map(|it| identity_of(it))
         })
+    }
+
+    /// The identity of the clients of a tenant.
+    pub(crate) fn identity(&self, name: &str) -> Option<TenantIdentity> {
+        self.tenant(name).map(|it| identity_of(&it))
     }
 
     pub(crate) fn tenant(&self, name: &str) -> Option<Arc<Tenant>> {
@@ -98,6 +99,10 @@ impl Tenants {
         }
         current.1.clone()
     }
+}
+
+fn identity_of(tenant: &Tenant) -> TenantIdentity {
+    TenantIdentity { name: tenant.name.clone().into(), binding: tenant.binding().into_bytes() }
 }
 
 /// The hash of a token, as it stands in a tenants file.

@@ -6,6 +6,7 @@
 mod ends;
 mod http2;
 mod large;
+mod logins;
 mod logs;
 mod many;
 mod names;

@@ -91,3 +91,41 @@ fn a_key_of_another_tenant_is_not_known() {
     assert_eq!(tenants.each_ref().map(post), runs);
     town.finish();
 }
+
+#[test]
+fn browser_of_a_tenant_sees_only_the_sessions_and_devices_of_that_tenant() {
+    let town = Town::new();
+    let (acme, other) = (town.web_of("acme"), town.web_of("other"));
+    let refused = acme.post("/api/login-links", &json!({ "tenant": "other" }));
+    assert_eq!(refused.status, 403, "{}", refused.text());
+    let page = Web { token: String::new(), ..town.web.clone() };
+    let origin = format!("Origin: http://{}", page.address);
+    let log_in = |link: serde_json::Value| {
+        let body = json!({ "code": link["code"], "deviceName": "x" });
+        let reply = page.ask("POST", "/api/login", &[&origin], Some(&body));
+        let cookie = reply.header("set-cookie").split(';').next().unwrap().to_owned();
+        (format!("Cookie: {cookie}"), reply.good())
+    };
+    let (cookie, me) = log_in(acme.post("/api/login-links", &json!({})).good());
+    assert_eq!((&me["tenant"], &me["operator"]), (&json!("acme"), &json!(false)));
+    let (_, by_operator) =
+        log_in(town.web.post("/api/login-links", &json!({ "tenant": "other" })).good());
+    assert_eq!(by_operator["tenant"], "other");
+    let (_, own) = log_in(town.web.post("/api/login-links", &json!({})).good());
+    let (_, theirs) = run(&town, &other);
+    let ask = |method: &str, path: &str| page.ask(method, path, &[&origin, &cookie], None);
+    assert!(names(&ask("GET", "/api/sessions").good()).is_empty());
+    assert_eq!(ask("GET", &format!("/api/sessions/{theirs}")).status, 404);
+    assert_eq!(ask("GET", "/metrics").status, 403);
+    let count = |it: serde_json::Value| it["devices"].as_array().unwrap().len();
+    assert_eq!(count(ask("GET", "/api/devices").good()), 1);
+    assert_eq!(count(town.web.get("/api/devices").good()), 3, "the operator sees all");
+    for foreign in [&by_operator, &own] {
+        let path = format!("/api/devices/{}", foreign["device"]["id"].as_str().unwrap());
+        assert_eq!(ask("DELETE", &path).status, 404);
+    }
+    let path = format!("/api/devices/{}", me["device"]["id"].as_str().unwrap());
+    assert_eq!(town.web.delete(&path).status, 204);
+    assert_eq!(ask("GET", "/api/me").status, 401);
+    town.finish();
+}

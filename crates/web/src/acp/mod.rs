@@ -29,12 +29,13 @@ mod websocket;
 
 use self::limits::WS_READ_BYTES;
 use crate::http::limits::ACP_BODY_BYTES_MAX;
-use axum::Router;
+use crate::login::DeviceSession;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::{State, WebSocketUpgrade};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
+use axum::{Extension, Router};
 use http_connections::HttpConnections;
 use jackfield_transport::{DialError, HubDialer};
 use std::sync::Arc;
@@ -60,11 +61,12 @@ pub fn acp_routes(hub: &HubDialer) -> Router {
 async fn on_get(
     State(state): State<Arc<AcpState>>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+    device: Option<Extension<DeviceSession>>,
     headers: HeaderMap,
 ) -> Response {
     let wanted = headers.get(header::UPGRADE).and_then(|it| it.to_str().ok());
     match upgrade {
-        Ok(upgrade) => self::upgrade(&state, upgrade).await,
+        Ok(upgrade) => self::upgrade(&state, upgrade, device.map(|Extension(it)| it)).await,
         Err(refusal) if wanted.is_some_and(|it| it.eq_ignore_ascii_case("websocket")) => {
             refusal.into_response()
         }
@@ -72,14 +74,19 @@ async fn on_get(
     }
 }
 
-async fn upgrade(state: &AcpState, upgrade: WebSocketUpgrade) -> Response {
+async fn upgrade(
+    state: &AcpState,
+    upgrade: WebSocketUpgrade,
+    device: Option<DeviceSession>,
+) -> Response {
     let hub = match state.hub.dial().await {
         Ok(hub) => hub,
         Err(error) => return unreachable_hub(&error),
     };
     let upgrade = upgrade.max_message_size(ACP_BODY_BYTES_MAX).max_frame_size(ACP_BODY_BYTES_MAX);
     let upgrade = upgrade.read_buffer_size(WS_READ_BYTES).protocols(["acp"]);
-    let mut response = upgrade.on_upgrade(move |socket| websocket::relay_messages(socket, hub));
+    let mut response =
+        upgrade.on_upgrade(move |socket| websocket::relay_messages(socket, hub, device));
     response.headers_mut().insert(CONNECTION_ID, random_id());
     response
 }

@@ -3,6 +3,7 @@
 
 use super::limits::{BATCH_MAX, CLOSE_TIMEOUT, PING_EVERY};
 use super::peer_activity::PeerActivity;
+use crate::login::DeviceSession;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, close_code};
 use bytes::Bytes;
 use futures_util::stream::{SplitSink, SplitStream};
@@ -26,13 +27,19 @@ enum WebSocketEnd {
     Silent,
     /// The hub closed: the daemon stops, or it has disconnected this client.
     HubGone,
+    /// The device of the client was revoked.
+    Revoked,
     TooLong,
     NotText,
     NotWebSocket,
 }
 
 /// Relays messages in both directions until one side ends.
-pub(super) async fn relay_messages(socket: WebSocket, hub: ClientStream) {
+pub(super) async fn relay_messages(
+    socket: WebSocket,
+    hub: ClientStream,
+    device: Option<DeviceSession>,
+) {
     let (receiver, sender) = hub.into_frame_halves(HUB_FRAME_BYTES_MAX);
     let (mut sink, mut stream) = socket.split();
     let (refuse, refusals) = mpsc::channel(1);
@@ -40,9 +47,18 @@ pub(super) async fn relay_messages(socket: WebSocket, hub: ClientStream) {
     let end = tokio::select! {
         end = forward_to_hub(&mut stream, sender, refuse, &activity) => end,
         end = forward_to_client(&mut sink, receiver, refusals, &activity) => end,
+        () = wait_revoked(device) => WebSocketEnd::Revoked,
     };
     tracing::debug!(?end, "closed a websocket");
     close_websocket(&mut sink, &mut stream, end).await;
+}
+
+/// Completes when the device of the client is revoked, and never for a client with a token.
+async fn wait_revoked(device: Option<DeviceSession>) {
+    match device {
+        Some(device) => device.wait_revoked().await,
+        None => pending().await,
+    }
 }
 
 /// Forwards messages of the client to the hub.
@@ -209,6 +225,7 @@ impl WebSocketEnd {
             WebSocketEnd::Disconnected => return None,
             WebSocketEnd::Silent => (close_code::POLICY, "no activity for one minute"),
             WebSocketEnd::HubGone => (close_code::AWAY, "the daemon has closed this connection"),
+            WebSocketEnd::Revoked => (close_code::POLICY, "the device was revoked"),
             WebSocketEnd::TooLong => (close_code::SIZE, "the message exceeds the limit of 16 MiB"),
             WebSocketEnd::NotText => (close_code::INVALID, "a text frame must be UTF-8"),
             WebSocketEnd::NotWebSocket => (close_code::PROTOCOL, "invalid WebSocket frame"),

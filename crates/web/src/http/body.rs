@@ -1,6 +1,7 @@
-//! The body of a request with a time limit.
+//! The body of a request with a time limit, and that of a response which ends with its device.
 
 use super::limits::BODY_TIMEOUT;
+use crate::login::DeviceSession;
 use axum::body::Body;
 use bytes::Bytes;
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
@@ -52,5 +53,38 @@ impl HttpBody for TimedBody {
 
     fn size_hint(&self) -> SizeHint {
         self.incoming.size_hint()
+    }
+}
+
+/// A streaming body that ends when the device of its request is revoked.
+struct DeviceBody {
+    body: Body,
+    revoked: Pin<Box<dyn Future<Output = ()> + Send>>,
+}
+
+/// Ends a body with its device, unless the body is already complete.
+pub(super) fn end_with_device(body: Body, device: DeviceSession) -> Body {
+    if body.size_hint().exact().is_some() {
+        return body;
+    }
+    Body::new(DeviceBody { body, revoked: Box::pin(device.wait_revoked()) })
+}
+
+impl HttpBody for DeviceBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        if self.revoked.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(None);
+        }
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
     }
 }

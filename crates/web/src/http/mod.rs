@@ -37,6 +37,7 @@ pub use origin::{InvalidOrigin, WebOrigin};
 pub(crate) use request_guard::CONSOLE_PATH;
 pub use request_guard::RequestGuard;
 pub(crate) use response_headers::StorableResponse;
+pub(crate) use serve::PeerAddress;
 pub use serve::{TokenPresented, serve_http};
 pub use tenant_routes::TenantRoutes;
 pub use web_listener::WebListener;

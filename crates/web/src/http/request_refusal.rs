@@ -31,6 +31,16 @@ pub(super) enum RequestRefusal {
          state directory of the user who runs the daemon"
     )]
     WrongToken,
+    #[error(
+        "the login of this browser has expired or was revoked: run `jackfield console` for another \
+         one"
+    )]
+    WrongCookie,
+    #[error(
+        "a cookie is accepted only from pages of this server: a program sends a token, and a browser \
+         `Sec-Fetch-Site`, `Origin` or `X-Jackfield-Console`"
+    )]
+    NotOwnPage,
     #[error("the body of the request exceeds the limit of 16 MiB")]
     TooLong,
     #[error("the limit of connections is reached: close some, or try again later")]
@@ -38,12 +48,19 @@ pub(super) enum RequestRefusal {
 }
 
 impl RequestRefusal {
+    /// Whether the request presented nothing that authenticates it.
+    pub(super) fn is_unauthenticated(self) -> bool {
+        self.status() == StatusCode::UNAUTHORIZED
+    }
+
     fn status(self) -> StatusCode {
         match self {
             RequestRefusal::AmbiguousHost => StatusCode::BAD_REQUEST,
             RequestRefusal::UnknownHost => StatusCode::MISDIRECTED_REQUEST,
-            RequestRefusal::ForeignOrigin => StatusCode::FORBIDDEN,
-            RequestRefusal::NoToken | RequestRefusal::WrongToken => StatusCode::UNAUTHORIZED,
+            RequestRefusal::ForeignOrigin | RequestRefusal::NotOwnPage => StatusCode::FORBIDDEN,
+            RequestRefusal::NoToken | RequestRefusal::WrongToken | RequestRefusal::WrongCookie => {
+                StatusCode::UNAUTHORIZED
+            }
             RequestRefusal::TooLong => StatusCode::PAYLOAD_TOO_LARGE,
             RequestRefusal::Full => StatusCode::SERVICE_UNAVAILABLE,
         }
@@ -53,8 +70,10 @@ impl RequestRefusal {
         match self {
             RequestRefusal::AmbiguousHost => "BAD_REQUEST",
             RequestRefusal::UnknownHost => "MISDIRECTED",
-            RequestRefusal::ForeignOrigin => "FORBIDDEN",
-            RequestRefusal::NoToken | RequestRefusal::WrongToken => "UNAUTHORIZED",
+            RequestRefusal::ForeignOrigin | RequestRefusal::NotOwnPage => "FORBIDDEN",
+            RequestRefusal::NoToken | RequestRefusal::WrongToken | RequestRefusal::WrongCookie => {
+                "UNAUTHORIZED"
+            }
             RequestRefusal::TooLong => "PAYLOAD_TOO_LARGE",
             RequestRefusal::Full => "OVERLOADED",
         }
@@ -67,7 +86,9 @@ impl RequestRefusal {
         let mut response = (self.status(), Json(body)).into_response();
         let headers = response.headers_mut();
         let challenge = match self {
-            RequestRefusal::NoToken => Some(r#"Bearer realm="jackfield""#),
+            RequestRefusal::NoToken | RequestRefusal::WrongCookie => {
+                Some(r#"Bearer realm="jackfield""#)
+            }
             RequestRefusal::WrongToken => {
                 Some(r#"Bearer realm="jackfield", error="invalid_token""#)
             }

@@ -1,6 +1,6 @@
 //! Accepts connections. Each has a task and uses HTTP/1.1 or HTTP/2.
 
-use super::body::with_time_limit;
+use super::body::{end_with_device, with_time_limit};
 use super::connection_limiter::{ConnectionHandle, ConnectionLimiter};
 use super::limited_stream::LimitedStream;
 use super::limits::{self, ConnectionLimits};
@@ -19,7 +19,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use jackfield_transport::{EXHAUSTED_PAUSE, is_exhausted};
 use std::convert::Infallible;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::{io, pin::pin};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -187,14 +187,23 @@ impl HttpServerState {
                 if access != RequestAccess::Public {
                     head.extensions.insert(TokenPresented);
                 }
+                head.extensions.insert(PeerAddress(context.peer.ip()));
+                if let Some(device) = &decision.device {
+                    head.extensions.insert(device.clone());
+                }
                 let tenant =
                     if let RequestAccess::Tenant(tenant) = &access { Some(tenant) } else { None };
                 let routes = self.routes.routes_of(tenant);
-                routes.call(Request::from_parts(head, with_time_limit(body))).await?
+                let request = Request::from_parts(head, with_time_limit(body));
+                let response = routes.call(request).await?;
+                match decision.device {
+                    Some(device) => response.map(|it| end_with_device(it, device)),
+                    None => response,
+                }
             }
             Err(why) => {
                 let (peer, method) = (context.peer, &head.method);
-                if matches!(why, RequestRefusal::NoToken | RequestRefusal::WrongToken) {
+                if why.is_unauthenticated() {
                     tracing::warn!(%peer, %method, ?why, "refused a request without a valid token");
                 } else {
                     tracing::debug!(%peer, %method, ?why, "refused a request");
@@ -216,7 +225,11 @@ impl HttpServerState {
     }
 }
 
-/// An extension of requests with a valid token. A route that finds none serves an unauthenticated
+/// An extension of every request: the address of the client, or of the proxy before us.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PeerAddress(pub(crate) IpAddr);
+
+/// An extension of requests with a valid token or cookie. A route that finds none serves an unauthenticated
 /// client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenPresented;

@@ -3,7 +3,7 @@
 //! Read in this order: [`RestConfig`] is its configuration, `profile` the defaults for certain clients, `hub_client` connects to the hub, `error` has
 //! the error responses, `extract` reads requests, `streaming` and `log_reader` write streaming responses.
 //! Then by route: `agents`, `sessions`, `asks`, `events`, `runs` (`check` validates their requests, `prompt` builds
-//! their prompts), `upload`, `operations`; `openapi` describes all routes.
+//! their prompts), `upload`, `logins`, `operations`; `openapi` describes all routes.
 
 mod agents;
 mod asks;
@@ -13,6 +13,7 @@ mod events;
 mod extract;
 mod hub_client;
 mod log_reader;
+mod logins;
 mod openapi;
 mod operations;
 mod profile;
@@ -26,6 +27,7 @@ mod upload;
 
 pub use agents::HostedAgents;
 pub use check::WorkDirs;
+pub use logins::LoginScope;
 pub use openapi::document;
 pub use profile::ClientProfile;
 
@@ -68,6 +70,8 @@ pub struct RestConfig {
     pub approve: Option<ApprovalMode>,
     /// `None` for tenants: metrics cover all tenants.
     pub metrics: Option<MetricsRenderer>,
+    /// The browsers that have logged in.
+    pub login: LoginScope,
 }
 
 impl fmt::Debug for RestConfig {
@@ -89,6 +93,7 @@ pub(crate) struct RestState {
     /// What the sessions of each agent have shown.
     learned: Mutex<BTreeMap<String, LearnedAbilities>>,
     metrics: Option<MetricsRenderer>,
+    login: LoginScope,
 }
 
 impl RestState {
@@ -120,6 +125,7 @@ pub fn routes(config: &RestConfig) -> Router {
         approve: config.approve,
         learned: Mutex::default(),
         metrics: config.metrics.clone(),
+        login: config.login.clone(),
     });
     let (routes, document) = openapi::routes_with_document();
     let document = Arc::new(document);

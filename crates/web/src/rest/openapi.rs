@@ -1,17 +1,23 @@
 //! The `OpenAPI` document of all routes, generated from the code.
 
-use crate::rest::{RestState, agents, asks, events, operations, runs, sessions, upload};
-use axum::{Json, Router, routing::get};
+use crate::rest::{
+    RestState, agents, asks, events, logins, logins::LOGIN_BODY_BYTES_MAX, operations, runs,
+    sessions, upload,
+};
+use axum::{Json, Router, extract::DefaultBodyLimit, routing::get};
 use serde_json::Value;
 use std::sync::Arc;
 use utoipa::{
     Modify, OpenApi,
     openapi::{
         Content, Ref, RefOr, ResponseBuilder, Schema,
-        security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
+        security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme},
     },
 };
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::{
+    router::{OpenApiRouter, UtoipaMethodRouterExt as _},
+    routes,
+};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -23,7 +29,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
     // These are sent as server-sent events, so no route has them as its body.
     components(schemas(runs::RunEvent, sessions::StreamedSessionEvent, events::StreamedListEvent)),
     modifiers(&TokenSecurity),
-    security(("token" = [])),
+    security(("token" = []), ("device" = [])),
 )]
 struct ApiDocument;
 
@@ -35,8 +41,13 @@ impl Modify for TokenSecurity {
             .scheme(HttpAuthScheme::Bearer)
             .description(Some("the file `token` in the daemon's state directory"))
             .build();
+        let cookie = ApiKeyValue::with_description(
+            "jackfield-ID",
+            "set by `POST /api/login`; accepted only from pages of this server",
+        );
         let components = document.components.get_or_insert_default();
         components.add_security_scheme("token", SecurityScheme::Http(scheme));
+        components.add_security_scheme("device", SecurityScheme::ApiKey(ApiKey::Cookie(cookie)));
     }
 }
 
@@ -66,6 +77,12 @@ fn routes() -> OpenApiRouter<Arc<RestState>> {
         .routes(routes!(events::list_events))
         .routes(routes!(asks::list_asks))
         .routes(routes!(asks::answer_ask))
+        .routes(routes!(logins::show_me))
+        .routes(routes!(logins::create_login_link))
+        .routes(routes!(logins::log_in).layer(DefaultBodyLimit::max(LOGIN_BODY_BYTES_MAX)))
+        .routes(routes!(logins::log_out))
+        .routes(routes!(logins::list_devices))
+        .routes(routes!(logins::rename_device, logins::revoke_device))
         .routes(routes!(operations::healthz))
         .routes(routes!(operations::readyz))
         .routes(routes!(operations::metrics))
@@ -82,8 +99,9 @@ pub(crate) fn routes_with_document() -> (Router<Arc<RestState>>, utoipa::openapi
     for item in document.paths.paths.values_mut() {
         let operations = [&mut item.get, &mut item.post, &mut item.patch, &mut item.delete];
         for operation in operations.into_iter().flatten().filter(|it| it.security.is_none()) {
-            let unauthorized =
-                ResponseBuilder::new().description("the token is missing or wrong").content(
+            let unauthorized = ResponseBuilder::new()
+                .description("the token or the cookie is missing or wrong")
+                .content(
                     "application/json",
                     Content::new(Some(Ref::from_schema_name("ErrorBody"))),
                 );

@@ -2,7 +2,8 @@
 
 use crate::{
     http::{RequestGuard, WebListener, serve_http},
-    rest::{RestConfig, WorkDirs, document, routes},
+    login::DeviceLogins,
+    rest::{LoginScope, RestConfig, WorkDirs, document, routes},
 };
 use jackfield_agents::{find::ProgramLocations, probe::AgentSurvey};
 use jackfield_catalog::Catalog;
@@ -34,12 +35,18 @@ impl TestDaemon {
         let EndpointAddress::Http(address) = *listener.address() else {
             panic!("not an HTTP address")
         };
+        let logins = Arc::new(DeviceLogins::new(
+            &dir.path().join("devices.json"),
+            ClientAuthenticator::from(&token),
+            Arc::new(|_| None),
+        ));
         let guard = RequestGuard {
             authenticator: ClientAuthenticator::from(&token),
+            logins: logins.clone(),
             hosts: vec![],
             origins: vec![],
         };
-        let routes = routes(&rest_config(dir.path(), EndpointAddress::Unix(socket)));
+        let routes = routes(&rest_config(dir.path(), EndpointAddress::Unix(socket), logins));
         tokio::spawn(serve_http(vec![listener], guard, routes, std::future::pending()));
         TestDaemon { address, token: token.reveal().to_owned(), dir }
     }
@@ -68,7 +75,7 @@ impl TestDaemon {
     }
 }
 
-fn rest_config(dir: &Path, hub: EndpointAddress) -> RestConfig {
+fn rest_config(dir: &Path, hub: EndpointAddress, logins: Arc<DeviceLogins>) -> RestConfig {
     let probes = dir.join("probes");
     let places = || ProgramLocations::new(std::iter::empty());
     RestConfig {
@@ -80,6 +87,7 @@ fn rest_config(dir: &Path, hub: EndpointAddress) -> RestConfig {
         profile: crate::rest::ClientProfile::default(),
         approve: None,
         metrics: None,
+        login: LoginScope { logins, tenant: None },
     }
 }
 

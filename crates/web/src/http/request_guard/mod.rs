@@ -1,25 +1,31 @@
 //! Decides which requests are accepted. Every request is checked first for its host, then for its
-//! origin, then for its token; nothing else happens before.
+//! origin, then for its token or the cookie of its device; nothing else happens before.
 
+mod own_page;
 mod presented_token;
 #[cfg(test)]
 mod tests;
 
+use self::own_page::is_from_own_page;
 use self::presented_token::{PresentedToken, take_token};
 use super::host::{self, HttpHost, RequestHost};
 use super::limits::ACP_BODY_BYTES_MAX;
 use super::origin::{self, OriginCheck, WebOrigin};
 use super::request_refusal::RequestRefusal;
-use axum::http::header::CONTENT_LENGTH;
+use crate::login::{DeviceCookie, DeviceLogins, DeviceSession};
+use axum::http::header::{CONTENT_LENGTH, COOKIE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method};
 use jackfield_transport::{ClientAuthenticator, PeerIdentity, TenantIdentity};
 use std::net::IpAddr;
+use std::sync::Arc;
 
 /// The conditions that every request must satisfy.
 #[derive(Debug, Clone)]
 pub struct RequestGuard {
     pub authenticator: ClientAuthenticator,
+    /// The browsers that have logged in.
+    pub logins: Arc<DeviceLogins>,
     /// Accepted hosts in addition to this machine's own names.
     pub hosts: Vec<HttpHost>,
     /// Accepted origins in addition to our own pages.
@@ -40,14 +46,16 @@ pub(super) struct GuardDecision {
     /// The origin that may read the response.
     pub(super) origin: Option<HeaderValue>,
     pub(super) access: Result<RequestAccess, RequestRefusal>,
+    /// The device whose cookie the request presents.
+    pub(super) device: Option<DeviceSession>,
 }
 
 /// How an accepted request is served.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum RequestAccess {
-    /// It presented the operator's token.
+    /// It presented the operator's token or a cookie of the operator's device.
     Operator,
-    /// It presented the token of a tenant.
+    /// It presented the token of a tenant or a cookie of its device.
     Tenant(TenantIdentity),
     /// It is for a public route.
     Public,
@@ -55,17 +63,28 @@ pub(super) enum RequestAccess {
     Preflight,
 }
 
+/// The cookie of a device that a request presents.
+#[derive(Debug)]
+enum PresentedCookie {
+    Missing,
+    /// It is unknown, expired or revoked, or there are two.
+    Wrong,
+    Valid(PeerIdentity, DeviceSession),
+}
+
 /// Routes without a token: for monitoring, and the way to the console.
 const PUBLIC_PATHS: [&str; 4] = ["/healthz", "/readyz", "/", "/console"];
 
+/// The login, which a page sends before it has a cookie.
+const LOGIN_PATH: &str = "/api/login";
 /// Everything below is a public file of the console. The cookie of a login is sent to all paths, but
 /// the service worker of the console handles only these.
 pub(crate) const CONSOLE_PATH: &str = "/console/";
 
 impl RequestGuard {
-    /// Checks a request and removes the token from it, because no route needs it.
+    /// Checks a request and removes token and cookies from it, because no route needs them.
     pub(super) fn check_request(&self, arrival: RequestArrival, head: &mut Parts) -> GuardDecision {
-        let refused = |why| GuardDecision { origin: None, access: Err(why) };
+        let refused = |why| GuardDecision { origin: None, access: Err(why), device: None };
         let (host, written) = match host::request_host(head.version, &head.uri, &head.headers) {
             RequestHost::One(host, written) => (host, written),
             RequestHost::Ambiguous => return refused(RequestRefusal::AmbiguousHost),
@@ -79,7 +98,23 @@ impl RequestGuard {
             OriginCheck::Allowed(origin) => Some(origin),
             OriginCheck::Foreign => return refused(RequestRefusal::ForeignOrigin),
         };
-        GuardDecision { origin, access: self.authorize(head) }
+        if origin::is_preflight(&head.method, &head.headers) {
+            return GuardDecision { origin, access: Ok(RequestAccess::Preflight), device: None };
+        }
+        let is_own_page = is_from_own_page(&head.headers, &own);
+        let token = take_token(&self.authenticator, &mut head.headers);
+        let cookie = self.take_cookie(arrival, &mut head.headers);
+        let (access, device) = match token {
+            PresentedToken::Missing => authorize_page(head, cookie, is_own_page),
+            PresentedToken::Wrong => (Err(RequestRefusal::WrongToken), None),
+            PresentedToken::Valid(identity) => (Ok(identity.into()), None),
+        };
+        let is_limited = matches!(access, Ok(RequestAccess::Operator | RequestAccess::Tenant(_)));
+        let access = match access {
+            Ok(_) if is_limited && is_too_long(&head.headers) => Err(RequestRefusal::TooLong),
+            access => access,
+        };
+        GuardDecision { origin, access, device }
     }
 
     fn answers_to(&self, host: &HttpHost, arrival: RequestArrival) -> bool {
@@ -88,21 +123,52 @@ impl RequestGuard {
         is_ours || host.is_local() || self.hosts.contains(host)
     }
 
-    fn authorize(&self, head: &mut Parts) -> Result<RequestAccess, RequestRefusal> {
-        if origin::is_preflight(&head.method, &head.headers) {
-            return Ok(RequestAccess::Preflight);
+    fn take_cookie(&self, arrival: RequestArrival, headers: &mut HeaderMap) -> PresentedCookie {
+        if !headers.contains_key(COOKIE) {
+            return PresentedCookie::Missing;
         }
-        let presented = take_token(&self.authenticator, &mut head.headers);
-        match presented {
-            PresentedToken::Missing if is_public(head) => Ok(RequestAccess::Public),
-            PresentedToken::Missing => Err(RequestRefusal::NoToken),
-            PresentedToken::Wrong => Err(RequestRefusal::WrongToken),
-            PresentedToken::Valid(_) if is_too_long(&head.headers) => Err(RequestRefusal::TooLong),
-            PresentedToken::Valid(PeerIdentity::Operator) => Ok(RequestAccess::Operator),
-            PresentedToken::Valid(PeerIdentity::Tenant(tenant)) => {
-                Ok(RequestAccess::Tenant(tenant))
-            }
+        let is_tls = arrival.scheme == "https";
+        match DeviceCookie::take(headers, &self.logins.cookie_id(), is_tls) {
+            DeviceCookie::Missing => PresentedCookie::Missing,
+            DeviceCookie::Ambiguous => PresentedCookie::Wrong,
+            DeviceCookie::One(id, secret) => self
+                .logins
+                .authenticate(&id, &secret)
+                .map_or(PresentedCookie::Wrong, |(identity, device)| {
+                    PresentedCookie::Valid(identity, device)
+                }),
         }
+    }
+}
+
+impl From<PeerIdentity> for RequestAccess {
+    fn from(identity: PeerIdentity) -> RequestAccess {
+        match identity {
+            PeerIdentity::Operator => RequestAccess::Operator,
+            PeerIdentity::Tenant(tenant) => RequestAccess::Tenant(tenant),
+        }
+    }
+}
+
+/// Decides about a request without a token.
+fn authorize_page(
+    head: &Parts,
+    cookie: PresentedCookie,
+    is_own_page: bool,
+) -> (Result<RequestAccess, RequestRefusal>, Option<DeviceSession>) {
+    let is_login = head.method == Method::POST && head.uri.path() == LOGIN_PATH;
+    match cookie {
+        // A browser that is a device may log in again.
+        PresentedCookie::Valid(_, device) if is_login && is_own_page => {
+            (Ok(RequestAccess::Public), Some(device))
+        }
+        PresentedCookie::Valid(identity, device) if is_own_page => {
+            (Ok(identity.into()), Some(device))
+        }
+        _ if is_login && is_own_page || is_public(head) => (Ok(RequestAccess::Public), None),
+        PresentedCookie::Missing if !is_login => (Err(RequestRefusal::NoToken), None),
+        PresentedCookie::Wrong if !is_login => (Err(RequestRefusal::WrongCookie), None),
+        _ => (Err(RequestRefusal::NotOwnPage), None),
     }
 }
 

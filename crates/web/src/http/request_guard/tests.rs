@@ -2,17 +2,18 @@
 
 use super::presented_token::TOKEN_PROTOCOL_PREFIX;
 use super::*;
+use crate::login::LoginOwner;
 use axum::http::Request;
 use bytes::Bytes;
 use jackfield_transport::{BearerToken, TokenFile};
 use std::net::Ipv4Addr;
-use std::sync::Arc;
 
 const TENANT_TOKEN: &str = "a token of a tenant";
 
 struct GuardBench {
     _dir: tempfile::TempDir,
     guard: RequestGuard,
+    logins: Arc<DeviceLogins>,
     token: BearerToken,
 }
 
@@ -28,7 +29,13 @@ impl GuardBench {
             file,
             Some(Arc::new(|it| (it == TENANT_TOKEN).then(GuardBench::tenant))),
         );
-        GuardBench { _dir: dir, guard: RequestGuard { authenticator, hosts, origins }, token }
+        let logins = Arc::new(DeviceLogins::new(
+            &dir.path().join("devices.json"),
+            authenticator.clone(),
+            Arc::new(|name| (name == "acme").then(GuardBench::tenant)),
+        ));
+        let guard = RequestGuard { authenticator, logins: logins.clone(), hosts, origins };
+        GuardBench { _dir: dir, guard, logins, token }
     }
 
     fn tenant() -> TenantIdentity {
@@ -231,4 +238,89 @@ fn oversized_body_is_refused_before_it_is_read() {
     for long in ["16777217", "99999999999999999999999"] {
         assert_eq!(with(long), Err(RequestRefusal::TooLong));
     }
+}
+
+/// A cookie header of a new device.
+fn log_in(bench: &GuardBench, owner: LoginOwner) -> String {
+    let code = bench.logins.create_link(owner).unwrap().code;
+    let login = bench.logins.log_in(&code, "x", None, Ipv4Addr::LOCALHOST.into()).unwrap();
+    format!("jackfield-{}={}.{}", login.cookie_id, login.device.id, login.secret)
+}
+
+#[test]
+fn cookie_is_accepted_only_from_our_own_page() {
+    let bench = GuardBench::new();
+    let cookie = log_in(&bench, LoginOwner::Operator);
+    let ask = |method: &str, target: &str, more: &[(&str, &str)]| {
+        let headers = [("host", "localhost:7456"), ("cookie", cookie.as_str())];
+        bench.ask(method, target, &[&headers[..], more].concat())
+    };
+    let own = ("origin", "http://localhost:7456");
+    let upgrade = ("upgrade", "websocket");
+    for proof in [own, ("sec-fetch-site", "same-origin"), ("x-jackfield-console", "1")] {
+        let (decision, head) = ask("GET", "/api/x", &[proof]);
+        assert_eq!(decision.access, Ok(RequestAccess::Operator), "{proof:?}");
+        assert!(decision.device.is_some() && !head.headers.contains_key("cookie"));
+        assert_eq!(ask("GET", "/acp", &[proof, upgrade]).0.access, Ok(RequestAccess::Operator));
+    }
+    let refused = Err(RequestRefusal::NotOwnPage);
+    for target in ["/api/x", "/acp"] {
+        for method in ["GET", "POST", "DELETE"] {
+            assert_eq!(ask(method, target, &[]).0.access, refused, "{method} {target}");
+            assert_eq!(ask(method, target, &[upgrade]).0.access, refused, "{method} {target}");
+            for site in ["same-site", "cross-site", "none"] {
+                let (decision, _) = ask(method, target, &[own, ("sec-fetch-site", site)]);
+                assert_eq!(decision.access, refused, "{method} {target} {site}");
+                assert!(decision.device.is_none());
+            }
+            let listed = ("origin", "https://console.example.org");
+            assert_eq!(ask(method, target, &[listed]).0.access, refused, "a listed page");
+            let other_port = ("origin", "http://localhost:9999");
+            let foreign = Err(RequestRefusal::ForeignOrigin);
+            assert_eq!(ask(method, target, &[other_port]).0.access, foreign);
+        }
+    }
+}
+
+#[test]
+fn wrong_cookie_is_refused_and_does_not_hide_public_files() {
+    let bench = GuardBench::new();
+    let cookie = log_in(&bench, LoginOwner::Operator);
+    let own = ("sec-fetch-site", "same-origin");
+    let ask = |target: &str, cookie: &str| {
+        bench.access("GET", target, &[("host", "localhost"), ("cookie", cookie), own])
+    };
+    let other = log_in(&bench, LoginOwner::Tenant("acme".into()));
+    for wrong in [format!("{cookie}x"), format!("{cookie}; {other}")] {
+        assert_eq!(ask("/api/x", &wrong), Err(RequestRefusal::WrongCookie), "{wrong}");
+        assert_eq!(ask("/console/", &wrong), Ok(RequestAccess::Public), "{wrong}");
+    }
+    assert_eq!(ask("/api/x", "other=1"), Err(RequestRefusal::NoToken));
+    assert_eq!(ask("/api/x", &other), Ok(RequestAccess::Tenant(GuardBench::tenant())));
+    let wrong_token = [("host", "localhost"), ("cookie", &*cookie), own];
+    let wrong_token = [&wrong_token[..], &[("authorization", "Bearer x")]].concat();
+    let refused = Err(RequestRefusal::WrongToken);
+    assert_eq!(bench.access("GET", "/api/x", &wrong_token), refused, "a token takes precedence");
+}
+
+#[test]
+fn login_is_public_for_our_own_page_only() {
+    let bench = GuardBench::new();
+    let cookie = log_in(&bench, LoginOwner::Operator);
+    let own = ("origin", "http://localhost");
+    let ask = |method: &str, more: &[(&str, &str)]| {
+        bench.ask(method, "/api/login", &[&[("host", "localhost")], more].concat()).0
+    };
+    assert_eq!(ask("POST", &[own]).access, Ok(RequestAccess::Public));
+    assert_eq!(
+        ask("POST", &[own, ("cookie", "jackfield-0=a.b")]).access,
+        Ok(RequestAccess::Public)
+    );
+    let again = ask("POST", &[own, ("cookie", &cookie)]);
+    assert_eq!(again.access, Ok(RequestAccess::Public));
+    assert!(again.device.is_some(), "the device that it replaces");
+    let refused = Err(RequestRefusal::NotOwnPage);
+    assert_eq!(ask("POST", &[]).access, refused);
+    assert_eq!(ask("POST", &[("origin", "https://console.example.org")]).access, refused);
+    assert_eq!(ask("GET", &[own]).access, Err(RequestRefusal::NoToken));
 }

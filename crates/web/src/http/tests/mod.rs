@@ -1,10 +1,12 @@
 //! Tests of the web server with real sockets and routes like the real ones.
 
 mod access;
+mod devices;
 mod timeouts;
 mod tls;
 
 use super::{RequestGuard, Router, TokenPresented, WebListener, serve_http};
+use crate::login::DeviceLogins;
 use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::ws::{Message, WebSocket};
@@ -18,6 +20,7 @@ use std::convert::Infallible;
 use std::mem;
 use std::net::SocketAddr;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -34,6 +37,7 @@ struct TestServer {
     _dir: tempfile::TempDir,
     at: SocketAddr,
     token: String,
+    logins: Arc<DeviceLogins>,
     hub: watch::Sender<()>,
     stop: oneshot::Sender<()>,
     task: JoinHandle<()>,
@@ -53,11 +57,12 @@ impl TestServer {
         };
         let secret = token.reveal().to_owned();
         let origins = vec!["https://console.example.org".parse().unwrap()];
-        let guard = RequestGuard {
-            authenticator: ClientAuthenticator::from(&token),
-            hosts: Vec::new(),
-            origins,
-        };
+        let authenticator = ClientAuthenticator::from(&token);
+        let file = dir.path().join("devices.json");
+        let logins = DeviceLogins::new(&file, authenticator.clone(), Arc::new(|_| None));
+        let logins = Arc::new(logins);
+        let guard =
+            RequestGuard { authenticator, logins: logins.clone(), hosts: Vec::new(), origins };
         let (hub, is_over) = watch::channel(());
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(async move {
@@ -66,7 +71,7 @@ impl TestServer {
             };
             serve_http(vec![listener], guard, routes(is_over), stopped).await.unwrap();
         });
-        TestServer { _dir: dir, at, token: secret, hub, stop, task }
+        TestServer { _dir: dir, at, token: secret, logins, hub, stop, task }
     }
 
     async fn dial(&self) -> TestPeer<TcpStream> {

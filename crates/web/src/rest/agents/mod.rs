@@ -81,6 +81,11 @@ impl AgentDirectory {
         survey.catalogue.names().chain(self.commands.keys().map(String::as_str))
     }
 
+    /// Whether agents run on the hosts of a fleet.
+    pub(crate) fn is_hosted(&self) -> bool {
+        self.hosted.is_some()
+    }
+
     /// Finds the agent of this name or alias.
     pub(crate) fn find(&self, name: &str, survey: &AgentSurvey) -> Option<KnownAgent> {
         let hosted = self.hosted.as_ref().map(|it| it());
