@@ -76,7 +76,7 @@ test(`a page continues after the network was cut for ${CUT_SECONDS} seconds`, as
   const sessionId = await daemon.openSession(`slow ${CUT_SECONDS * 20 + 100} 50`);
   const login = (await daemon.loginUrl()).replace(daemon.url, proxy.url);
   await page.goto(login);
-  await page.waitForURL(`${proxy.url}/console/`);
+  await page.waitForURL(/\/console\/?$/);
   await page.goto(`${proxy.url}/console/sessions/${sessionId}`);
   await waitFor("the stream to begin", async () => (await shownText(page)).includes("slow 1 "));
   proxy.cut();
@@ -109,7 +109,7 @@ test("ten tabs share one connection", async () => {
   const proxy = await Proxy.start(daemon.port);
   const sessionId = await daemon.openSession("hello");
   await page.goto((await daemon.loginUrl()).replace(daemon.url, proxy.url));
-  await page.waitForURL(`${proxy.url}/console/`);
+  await page.waitForURL(/\/console\/?$/);
   const tabs = await Promise.all(Array.from({ length: 10 }, () => page.context().newPage()));
   await Promise.all(tabs.map((it) => it.goto(`${proxy.url}/console/sessions/${sessionId}`)));
   await Promise.all(tabs.map((it) => it.locator("[data-transcript-item]").first().waitFor()));
@@ -131,7 +131,7 @@ test("an expired login is shown in one line, and signing in again continues", as
   await page.getByText("signed out").waitFor();
   const other = await page.context().newPage();
   await other.goto(await daemon.loginUrl());
-  await other.waitForURL(`${daemon.url}/console/`);
+  await other.waitForURL(/\/console\/?$/);
   await page.getByText("signed out").waitFor({ state: "hidden" });
   await daemon.waitForState(sessionId, "idle");
   await waitUntilShown(page, sessionId);

@@ -68,7 +68,7 @@ export class Browser {
     const page = await (await this.newContext(options)).newPage();
     this.watch(page, options);
     await page.goto(await daemon.loginUrl());
-    await page.waitForURL(`${daemon.url}/console/`);
+    await page.waitForURL(/\/console\/?$/);
     return page;
   }
 

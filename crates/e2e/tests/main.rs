@@ -14,6 +14,7 @@ mod bytes;
 mod catalogue;
 mod chaos;
 mod clis;
+mod console;
 mod control_groups;
 mod damage;
 mod editor;
