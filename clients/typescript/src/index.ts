@@ -25,6 +25,14 @@ export type SettingsChange = Schemas["SettingsChange"];
 export type WaitingPrompt = Schemas["WaitingPrompt"];
 /** An event of a session as an exported file has it. */
 export type LogEvent = Schemas["LogEvent"];
+/** Places where a text occurs in a session. */
+export type MatchList = Schemas["MatchList"];
+/** Turns of a session as spans of time. */
+export type SessionTurns = Schemas["SessionTurns"];
+/** The files that a session changed. */
+export type SessionChanges = Schemas["SessionChanges"];
+/** Tokens and cost by day, agent, model or project. */
+export type UsageTable = Schemas["UsageTable"];
 /** Events of a session in order, with the number of its last event. */
 export type LogPage = Schemas["LogPage"];
 export type Ask = Schemas["Ask"];
@@ -122,6 +130,11 @@ export class Jackfield {
     yield* this.runs.events(runId, { signal: call.signal });
   }
 
+  /** Tokens and cost over all sessions, as far as agents report them. */
+  usage({ signal, ...query }: Call & Query<"show_usage"> = {}): Promise<UsageTable> {
+    return this.#ask("get", "/api/usage", { query, signal });
+  }
+
   /** Runs: prompts that were made here. */
   readonly runs = {
     /** Makes a run and leaves it to itself. */
@@ -195,6 +208,28 @@ export class Jackfield {
     /** Removes it with its log, for good. */
     delete: async (sessionId: string, call: Call = {}): Promise<void> => {
       await this.#ask("delete", "/api/sessions/{sessionId}", { names: { sessionId }, ...call });
+    },
+
+    /** Where a text occurs in it, the newest first. */
+    find: (sessionId: string, text: string, options: Call & Omit<Query<"find_in_session">, "text"> = {}): Promise<MatchList> => {
+      const { signal, ...query } = options;
+      return this.#ask("get", "/api/sessions/{sessionId}/find", { names: { sessionId }, query: { text, ...query }, signal });
+    },
+
+    /** Its last turns as spans of time, or those before a turn. */
+    timeline: (sessionId: string, options: Call & Query<"session_timeline"> = {}): Promise<SessionTurns> => {
+      const { signal, ...query } = options;
+      return this.#ask("get", "/api/sessions/{sessionId}/timeline", { names: { sessionId }, query, signal });
+    },
+
+    /** The files that it changed, by turn and in its git repository. */
+    changes: (sessionId: string, call: Call = {}): Promise<SessionChanges> =>
+      this.#ask("get", "/api/sessions/{sessionId}/changes", { names: { sessionId }, ...call }),
+
+    /** The diff of one file of its git repository against the last commit. */
+    diff: async (sessionId: string, path: string, call: Call = {}): Promise<string> => {
+      const request = { names: { sessionId }, query: { path }, ...call };
+      return (await this.#ask("get", "/api/sessions/{sessionId}/changes/diff", request)).diff;
     },
 
     /** A page of its events: the last ones, or those before or after an event. */

@@ -23,6 +23,7 @@ mod outcome;
 mod raw_json;
 mod received;
 mod request_key;
+mod session_cost;
 mod setting_events;
 mod summary;
 
@@ -44,5 +45,6 @@ pub use outcome::{
 pub use raw_json::RawJson;
 pub use received::{MissingEvent, ReceivedEvent};
 pub use request_key::RequestKey;
+pub use session_cost::{ReportedCost, SessionCost, find_usage};
 pub use setting_events::SettingEvents;
 pub use summary::{ForkOrigin, QueuedPrompt, SessionSummary, SummaryUpdate};

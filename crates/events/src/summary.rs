@@ -3,8 +3,9 @@
 
 use crate::{
     AgentBound, AgentMessage, AgentName, AgentSessionId, EventBody, KeyedPrompts,
-    PromptCapabilities, RawJson, RequestKey, RestoreStep, Seq, SessionEvent, SessionForked,
-    SessionId, SessionOpened, SettingEvents, Time, TurnOutcome, TurnStarted, first_prompt_line,
+    PromptCapabilities, RawJson, ReportedCost, RequestKey, RestoreStep, Seq, SessionCost,
+    SessionEvent, SessionForked, SessionId, SessionOpened, SettingEvents, Time, TurnOutcome,
+    TurnStarted, first_prompt_line,
     limits::{OPTION_BYTES_MAX, OPTIONS_MAX, TITLE_BYTES_MAX},
 };
 use bytes::Bytes;
@@ -19,12 +20,13 @@ use std::{
 
 /// The updates that change the summary. Built once, because building a searcher takes longer than
 /// searching a frame.
-static SUMMARIZED_UPDATES: LazyLock<[memmem::Finder<'static>; 4]> = LazyLock::new(|| {
+static SUMMARIZED_UPDATES: LazyLock<[memmem::Finder<'static>; 5]> = LazyLock::new(|| {
     let names = [
         "session_info_update",
         "current_mode_update",
         "available_commands_update",
         "config_option_update",
+        "usage_update",
     ];
     names.map(memmem::Finder::new)
 });
@@ -85,6 +87,9 @@ pub struct SessionSummary {
     pub unseeded: bool,
     /// The session that this one branched off.
     pub forked: Option<ForkOrigin>,
+    /// The cost that the agent has reported.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<SessionCost>,
     pub opened_at: u64,
     pub updated_at: u64,
     pub closed: bool,
@@ -160,6 +165,7 @@ impl Default for SessionSummary {
             unasked: None,
             unseeded: false,
             forked: None,
+            cost: None,
             opened_at: 0,
             updated_at: 0,
             closed: false,
@@ -248,6 +254,10 @@ impl SessionSummary {
             EventBody::Ended(ended) => {
                 if !is_planted("forget-end-of-keyed-turn") {
                     self.keys.on_ended(ended.turn, &ended.outcome);
+                }
+                let answer = ended.outcome.json().parse::<serde_json::Value>();
+                if let Some(cost) = answer.as_ref().and_then(ReportedCost::of_turn) {
+                    SessionCost::add_turn(&mut self.cost, &cost);
                 }
                 self.open_turn = None;
                 self.unseeded &= !was_prompt_accepted(&ended.outcome);
@@ -378,6 +388,13 @@ impl SessionSummary {
                 Some(serde_json::Value::String(mode)) if is_short(&mode) => self.mode = Some(mode),
                 _ => return false,
             },
+            Some("usage_update") => {
+                if let Some(cost) = member("cost").as_ref().and_then(ReportedCost::parse) {
+                    SessionCost::set_total(&mut self.cost, &cost);
+                }
+                // The summary is written again at the end of the turn.
+                return false;
+            }
             _ => return self.setting_events.on_update(seq, &frame),
         }
         true

@@ -4,12 +4,16 @@
 
 use crate::current_model::CurrentModel;
 use crate::turn_activity::{is_recorded_later, is_turn_activity};
-use jackfield_events::{AgentMessage, EventBody, ReceivedEvent, Time, TurnEnded, TurnStarted};
-use serde::Serialize;
+use jackfield_events::{
+    AgentMessage, EventBody, ReceivedEvent, ReportedCost, Time, TurnEnded, TurnStarted, find_usage,
+};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fmt;
+use utoipa::ToSchema;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+/// Tokens of a turn. What the agent does not report is unknown, not zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TokenCounts {
     pub input: Option<u64>,
@@ -35,7 +39,9 @@ impl TokenCounts {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// An amount of money.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Cost)]
 pub struct UsageCost {
     pub amount: f64,
     pub currency: String,
@@ -119,7 +125,7 @@ impl SessionUsage {
                 turn.context = self.context;
             }
         }
-        if let Some(cost) = parse_cost(&update["cost"]) {
+        if let Some(cost) = ReportedCost::parse(&update["cost"]).map(UsageCost::from) {
             self.on_session_cost(cost);
         }
     }
@@ -186,18 +192,15 @@ pub struct UsageTotal {
     pub cost: Option<UsageCost>,
 }
 
-/// Finds the usage in the result of a prompt.
-fn find_usage(answer: &Value) -> Option<&Value> {
-    let meta = &answer["_meta"];
-    let places =
-        [&answer["usage"], &meta["usage"], &meta["quota"]["token_count"], &meta["tokenUsage"]];
-    places.into_iter().find(|it| it.is_object())
+/// Finds the cost of the turn in the result of a prompt.
+pub(crate) fn find_turn_cost(answer: &Value) -> Option<UsageCost> {
+    ReportedCost::of_turn(answer).map(UsageCost::from)
 }
 
-/// Finds the cost of the turn in the result of a prompt: in the usage, or where our adapters put it.
-pub(crate) fn find_turn_cost(answer: &Value) -> Option<UsageCost> {
-    let in_usage = find_usage(answer).and_then(|it| parse_cost(&it["cost"]));
-    in_usage.or_else(|| parse_cost(&answer["_meta"]["jackfield"]["cost"]))
+impl From<ReportedCost> for UsageCost {
+    fn from(ReportedCost { amount, currency }: ReportedCost) -> UsageCost {
+        UsageCost { amount, currency }
+    }
 }
 
 impl TurnUsageRow {
@@ -284,12 +287,6 @@ fn parse_tokens(usage: &Value) -> TokenCounts {
     let thought = first(&["thoughtTokens", "reasoning_output_tokens", "reasoning"]);
     let total = first(&["totalTokens", "total_tokens"]);
     TokenCounts { input, output, thought, cached_read, cached_write, total }
-}
-
-fn parse_cost(cost: &Value) -> Option<UsageCost> {
-    let amount = cost["amount"].as_f64().filter(|it| it.is_finite() && 0.0 <= *it)?;
-    let currency = cost["currency"].as_str().unwrap_or("USD").to_owned();
-    Some(UsageCost { amount, currency })
 }
 
 /// Rounds away the floating-point error of a sum.

@@ -1,9 +1,10 @@
-//! The usage of several sessions, summed by agent, model or day.
+//! The usage of several sessions, summed by agent, model, day or project.
 
 use crate::usage::{SessionUsage, TokenCounts, TurnUsageRow, UsageCost, round_amount};
 use jackfield_protocol::rfc3339;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use utoipa::ToSchema;
 
 /// What the turns of a group have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,10 +14,12 @@ pub enum UsageGrouping {
     Model,
     /// In UTC.
     Day,
+    /// The working directory.
+    Project,
 }
 
-/// The turns of one agent, model or day.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+/// The turns of one agent, model, day or project.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UsageGroup {
     pub sessions: u64,
@@ -54,7 +57,7 @@ impl UsageReport {
     }
 
     /// Adds the turns of a session.
-    pub fn add_session(&mut self, agent: &str, usage: &SessionUsage) {
+    pub fn add_session(&mut self, agent: &str, project: &str, usage: &SessionUsage) {
         let mut by_group: BTreeMap<String, UsageGroup> = BTreeMap::new();
         let recent = usage.turns.iter().filter(|it| self.since <= it.began_at.unwrap_or(0));
         for turn in recent {
@@ -62,6 +65,7 @@ impl UsageReport {
                 UsageGrouping::Agent => agent.to_owned(),
                 UsageGrouping::Model => turn.model.clone().unwrap_or_else(|| UNKNOWN.to_owned()),
                 UsageGrouping::Day => format_day(turn.began_at),
+                UsageGrouping::Project => project.to_owned(),
             };
             by_group.entry(name).or_default().add_turn(turn);
         }
@@ -131,9 +135,9 @@ mod tests {
         let mut report = UsageReport::new(grouping, since);
         let mut usage = SessionUsage::default();
         usage.turns = vec![turn(1, "a", Some(10), 0.1), turn(2, "b", Some(20), 0.2)];
-        report.add_session("x", &usage);
+        report.add_session("x", "/srv", &usage);
         usage.turns = vec![turn(2, "", None, 0.4)];
-        report.add_session("y", &usage);
+        report.add_session("y", "/srv", &usage);
         report
     }
 

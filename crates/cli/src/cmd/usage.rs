@@ -61,7 +61,7 @@ impl UsageCommand {
         let rows = list_sessions(&mut context.daemon.connect("usage")?)?;
         let has_turns = |it: &&SessionRow| 0 < it.turns && since <= it.updated_at_ms();
         for row in self.filter.select_rows(&rows)?.into_iter().filter(has_turns) {
-            report.add_session(&row.agent, &read_usage(context, row)?);
+            report.add_session(&row.agent, &row.cwd, &read_usage(context, row)?);
         }
         match self.format {
             OutputFormat::Json => print_json_document(&context.output, &to_json(name, &report)),

@@ -211,6 +211,12 @@ impl Session {
             "updatedAt": rfc3339(since.unwrap_or(state.updated_at)),
             "agentSession": &*state.agent_session,
         });
+        if let Some(cost) = &state.cost {
+            row["cost"] = cost.to_value();
+        }
+        if let Some(since) = self.asks.values().map(|it| it.at).min() {
+            row["waitingSince"] = json!(rfc3339(since.0));
+        }
         if let Some(fallback) = &state.fallback {
             row["fallback"] = serde_json::from_str(fallback.as_str()).unwrap_or_default();
         }

@@ -13,7 +13,7 @@ enum LineChange {
 }
 
 /// Renders a diff; `old` is `None` for a new file.
-pub(super) fn render_diff(path: &str, old: Option<&str>, new: &str) -> String {
+pub fn render_diff(path: &str, old: Option<&str>, new: &str) -> String {
     let lines = compare_lines(
         &old.unwrap_or_default().lines().collect::<Vec<_>>(),
         &new.lines().collect::<Vec<_>>(),

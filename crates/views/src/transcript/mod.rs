@@ -8,7 +8,7 @@
 mod call;
 #[cfg(test)]
 mod corpus;
-mod diff;
+pub(crate) mod diff;
 mod html;
 mod item;
 mod links;

@@ -3,7 +3,7 @@
 //! Read in this order: [`RestConfig`] is its configuration, `profile` the defaults for certain clients, `hub_client` connects to the hub, `error` has
 //! the error responses, `extract` reads requests, `streaming` and `log_reader` write streaming responses.
 //! Then by route: `agents`, `sessions`, `asks`, `events`, `runs` (`check` validates their requests, `prompt` builds
-//! their prompts), `upload`, `logins`, `operations`; `openapi` describes all routes.
+//! their prompts), `upload`, `logins`, `usage`, `operations`; `openapi` describes all routes.
 
 mod agents;
 mod asks;
@@ -24,6 +24,7 @@ mod runs;
 mod sessions;
 mod streaming;
 mod upload;
+mod usage;
 
 pub use agents::HostedAgents;
 pub use check::WorkDirs;
@@ -45,6 +46,7 @@ use std::{
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
+use usage::UsageCache;
 
 /// Renders the metrics on request; `None` while the daemon is stopping.
 pub type MetricsRenderer =
@@ -85,6 +87,7 @@ pub(crate) struct RestState {
     hub: HubClient,
     /// The changes of the lists, for all streams of them.
     lists: ListWatch,
+    usage: UsageCache,
     agents: AgentDirectory,
     runs: RunRegistry,
     dirs: WorkDirs,
@@ -114,6 +117,7 @@ pub fn routes(config: &RestConfig) -> Router {
     let state = Arc::new(RestState {
         hub: HubClient::new(config.hub.clone()),
         lists: ListWatch::default(),
+        usage: UsageCache::default(),
         agents: AgentDirectory::new(
             config.survey.clone(),
             config.commands.clone(),

@@ -2,7 +2,7 @@
 
 use crate::rest::{
     RestState, agents, asks, events, logins, logins::LOGIN_BODY_BYTES_MAX, operations, runs,
-    sessions, upload,
+    sessions, upload, usage,
 };
 use axum::{Json, Router, extract::DefaultBodyLimit, routing::get};
 use serde_json::Value;
@@ -74,6 +74,11 @@ fn routes() -> OpenApiRouter<Arc<RestState>> {
         .routes(routes!(sessions::export_session))
         .routes(routes!(sessions::session_events))
         .routes(routes!(sessions::session_log))
+        .routes(routes!(sessions::find_in_session))
+        .routes(routes!(sessions::session_timeline))
+        .routes(routes!(sessions::session_changes))
+        .routes(routes!(sessions::session_diff))
+        .routes(routes!(usage::show_usage))
         .routes(routes!(events::list_events))
         .routes(routes!(asks::list_asks))
         .routes(routes!(asks::answer_ask))

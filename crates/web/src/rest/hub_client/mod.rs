@@ -33,6 +33,11 @@ impl HubClient {
         self.dialer.tenant_name().map_or_else(|| name.clone(), |tenant| format!("{tenant}.{name}"))
     }
 
+    /// The tenant whose sessions this client uses.
+    pub(crate) fn tenant_name(&self) -> Option<&str> {
+        self.dialer.tenant_name()
+    }
+
     /// Opens a connection without `initialize`.
     pub(crate) async fn dial(&self) -> Result<HubConnection, HubClientError> {
         HubConnection::dial(&self.dialer).await

@@ -3,6 +3,7 @@
 use crate::rest::{error::ApiError, hub_client::HubClient};
 use jackfield_hub_client::{HubClientError, parse_session_list};
 use jackfield_protocol::acp::Method;
+use jackfield_views::UsageCost;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::cmp::Reverse;
@@ -13,7 +14,7 @@ use utoipa::ToSchema;
 #[serde(rename_all = "camelCase")]
 #[schema(as = Session, example = json!({
     "sessionId": "s-7f3abcdefghi", "agent": "codex", "argv": ["codex-acp"], "cwd": "/srv/project",
-    "title": "fix the parser", "state": "idle", "turns": 2, "queued": 0, "asks": 0, "clients": 1,
+    "title": "fix the parser", "cost": { "amount": 0.42, "currency": "USD" }, "state": "idle", "turns": 2, "queued": 0, "asks": 0, "clients": 1,
     "pid": 4711, "events": 120, "openedAt": "2026-11-15T08:30:00.123Z",
     "updatedAt": "2026-11-15T08:31:10.456Z", "agentSession": "0192f0c1",
 }))]
@@ -30,6 +31,9 @@ pub(crate) struct SessionResource {
     #[serde(default)]
     #[schema(required)]
     pub(crate) cwd: String,
+    /// The name that a client gave the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) name: Option<String>,
     pub(crate) title: Option<String>,
     /// `working`, `asks`, `idle`, `asleep`, `closed`, …
     #[serde(default)]
@@ -49,6 +53,15 @@ pub(crate) struct SessionResource {
     #[serde(default)]
     #[schema(required)]
     pub(crate) asks: u64,
+    /// Since when a request waits for the user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) waiting_since: Option<String>,
+    /// What the session has cost, if its agent reports it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) cost: Option<UsageCost>,
+    /// The host of the session in a fleet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) host: Option<String>,
     #[serde(default)]
     #[schema(required)]
     pub(crate) clients: u64,

@@ -1,0 +1,94 @@
+//! Changes of real repositories, among them a hostile one.
+
+use super::*;
+use std::process::Command as BlockingCommand;
+
+/// Runs git as a user would, without the configuration of this machine.
+fn git(dir: &Path, args: &[&str]) {
+    let mut command = BlockingCommand::new("git");
+    command.current_dir(dir).args(args).env("HOME", dir).env("GIT_CONFIG_GLOBAL", "/dev/null");
+    for name in ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"]
+    {
+        command.env(name, "x");
+    }
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// A repository with one commit, and changes since then.
+fn changed_repository() -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path();
+    let write = |name: &str, text: &str| fs::write(root.join(name), text).unwrap();
+    git(root, &["init", "-q", "-b", "main"]);
+    write("kept", "1\n");
+    write("edited", "1\n2\n");
+    write("removed", "1\n");
+    write(".gitignore", "ignored\n");
+    git(root, &["add", "."]);
+    git(root, &["commit", "-q", "-m", "first"]);
+    write("edited", "1\nzwei\n3\n");
+    write("new ü", "1\n");
+    write("ignored", "1\n");
+    fs::remove_file(root.join("removed")).unwrap();
+    dir
+}
+
+fn file(path: &str, status: FileStatus, lines: Option<(u64, u64)>) -> GitFile {
+    let (additions, deletions) = lines.unzip();
+    GitFile { path: path.to_owned(), status, additions, deletions }
+}
+
+#[tokio::test]
+async fn changed_new_and_removed_files_are_listed_with_their_diffs() {
+    let dir = changed_repository();
+    let view = GitView::open(dir.path(), RepositoryScope::WorkTree).unwrap();
+    let changes = view.read_changes().await.unwrap();
+    assert_eq!(changes.branch.as_deref(), Some("main"));
+    let expected = [
+        file("edited", FileStatus::Modified, Some((2, 1))),
+        file("new ü", FileStatus::Added, None),
+        file("removed", FileStatus::Deleted, Some((0, 1))),
+    ];
+    assert_eq!(changes.files, expected);
+    let diff = view.read_diff("edited").await.unwrap();
+    assert!(diff.contains("\n-2\n+zwei\n+3\n"), "{diff}");
+    assert!(view.read_diff("new ü").await.unwrap().ends_with("\n+1\n"));
+    for path in ["", "../x", "/etc/passwd", "missing", "./edited"] {
+        assert_eq!(view.read_diff(path).await, None, "{path}");
+    }
+    let other = tempfile::tempdir().unwrap();
+    assert!(GitView::open(other.path(), RepositoryScope::Anywhere).is_none());
+}
+
+#[tokio::test]
+async fn programs_that_a_repository_names_are_not_run() {
+    let dir = changed_repository();
+    let marker = dir.path().join("ran");
+    let program = format!("touch {} #", marker.display());
+    for key in ["core.fsmonitor", "diff.external", "diff.evil.textconv", "diff.evil.command"] {
+        git(dir.path(), &["config", key, &program]);
+    }
+    for key in ["filter.evil.clean", "filter.evil.smudge", "filter.evil.process"] {
+        git(dir.path(), &["config", key, &program]);
+    }
+    let attributes = "* filter=evil diff=evil\n";
+    fs::write(dir.path().join(".gitattributes"), attributes).unwrap();
+    fs::write(dir.path().join(".git/info/attributes"), attributes).unwrap();
+    let view = GitView::open(dir.path(), RepositoryScope::WorkTree).unwrap();
+    let changes = view.read_changes().await.unwrap();
+    assert!(changes.files.iter().any(|it| it.path == "edited"), "{changes:?}");
+    assert!(view.read_diff("edited").await.unwrap().contains("+zwei"));
+    assert!(!marker.exists(), "git ran a program of the repository");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn link_to_a_file_elsewhere_is_not_read() {
+    let dir = changed_repository();
+    let secret = tempfile::NamedTempFile::new().unwrap();
+    fs::write(secret.path(), "secret").unwrap();
+    std::os::unix::fs::symlink(secret.path(), dir.path().join("link")).unwrap();
+    let view = GitView::open(dir.path(), RepositoryScope::WorkTree).unwrap();
+    assert_eq!(view.read_diff("link").await, None);
+}
