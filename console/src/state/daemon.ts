@@ -6,10 +6,11 @@
 
 import type { Ask, Session } from "jackfield-client";
 import { createSignal } from "solid-js";
-import { createStore, produce, reconcile } from "solid-js/store";
+import { createStore, reconcile } from "solid-js/store";
 import { connectStream, type SendToStream } from "../api/stream/connect";
 import type { LastList } from "./last-list";
 import type { AnsweredAsk, ConnectionState, LogEvent, StreamMessage } from "../api/stream/messages";
+import { RowTable } from "./row-table";
 
 /** Receives the events of a followed session; `gone` when it was deleted. */
 export interface LogFollower {
@@ -21,10 +22,14 @@ export interface LogFollower {
 
 const [connection, setConnection] = createSignal<ConnectionState>({ status: "connecting" });
 const [isListComplete, setListComplete] = createSignal(false);
-const [sessionRows, setSessionRows] = createStore<Record<string, Session>>({});
+const sessions = new RowTable<Session>();
+const sessionRows = sessions.byId;
+/** A number that changes with each change of `sessionRows`. */
+export const listVersion = sessions.version;
+/** All known sessions. */
+export const allSessions = sessions.all;
 const [openAsks, setOpenAsks] = createStore<Ask[]>([]);
 const [lastAnswered, setLastAnswered] = createSignal<AnsweredAsk[]>([]);
-const [listVersion, setListVersion] = createSignal(0);
 const [storedListAt, setStoredListAt] = createSignal<number | undefined>();
 const followers = new Map<string, Set<LogFollower>>();
 let send: SendToStream = () => {};
@@ -33,8 +38,6 @@ let send: SendToStream = () => {};
 export { connection };
 /** Whether `sessionRows` has all sessions. */
 export { isListComplete };
-/** A number that changes with each change of `sessionRows`: cheaper than reading all rows. */
-export { listVersion };
 /** When the shown list was stored (Unix ms), if it is the stored one because there is no connection. */
 export { storedListAt };
 /** All known sessions by id. */
@@ -50,9 +53,9 @@ export function startStream(): void {
 }
 
 /** Shows the list that was stored in this browser, until the daemon sends the current one. */
-export function showStoredList({ savedAt, sessions }: LastList): void {
+export function showStoredList({ savedAt, sessions: stored }: LastList): void {
   if (isListComplete()) return;
-  setSessionRows(reconcile(Object.fromEntries(sessions.map((it) => [it.sessionId, it]))));
+  sessions.replace(byId(stored));
   setStoredListAt(savedAt);
 }
 
@@ -72,6 +75,7 @@ export function followLog(sessionId: string, after: number, follower: LogFollowe
   };
 }
 
+const byId = (rows: readonly Session[]): [string, Session][] => rows.map((it) => [it.sessionId, it]);
 const byAge = (a: Ask, b: Ask): number => a.since.localeCompare(b.since);
 const isSameAsk = (a: { sessionId: string; ask: number }, b: typeof a): boolean =>
   a.sessionId === b.sessionId && a.ask === b.ask;
@@ -82,20 +86,13 @@ function receive(message: StreamMessage): void {
       setConnection(message.state);
       break;
     case "snapshot":
-      setSessionRows(reconcile(Object.fromEntries(message.sessions.map((it) => [it.sessionId, it]))));
+      sessions.replace(byId(message.sessions));
       setOpenAsks(reconcile(message.asks.toSorted(byAge)));
       setListComplete(message.complete);
       setStoredListAt(undefined);
-      setListVersion((it) => it + 1);
       break;
     case "sessions":
-      setSessionRows(
-        produce((rows) => {
-          for (const row of message.sessions) rows[row.sessionId] = row;
-          for (const id of message.removed) delete rows[id];
-        }),
-      );
-      setListVersion((it) => it + 1);
+      sessions.update(byId(message.sessions), message.removed);
       break;
     case "asks": {
       const isClosed = (it: Ask): boolean => message.answered.some((answer) => isSameAsk(it, answer));

@@ -6,9 +6,8 @@
  */
 
 import { createEffect, createRoot, createSignal, on } from "solid-js";
-import { unwrap } from "solid-js/store";
 import { workerUrl } from "../trusted";
-import { connection, isListComplete, listVersion, sessionRows, showStoredList } from "./daemon";
+import { allSessions, connection, isListComplete, listVersion, showStoredList } from "./daemon";
 import { deleteLastList, loadLastList, saveLastList } from "./last-list";
 
 /** The list is stored at most this often. */
@@ -32,7 +31,7 @@ export function startOfflineSupport(): void {
       if (status === "signed-out") deleteLastList().catch(ignore);
       if (status === "lost" && !isListComplete()) loadLastList().then((it) => it && showStoredList(it), ignore);
     });
-    storeChanges(() => saveLastList(Object.values(unwrap(sessionRows))).catch(ignore));
+    storeChanges(() => saveLastList(allSessions()).catch(ignore));
   });
 }
 

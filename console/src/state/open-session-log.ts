@@ -2,7 +2,8 @@
 
 import { JackfieldError } from "jackfield-client";
 import { createSignal, onCleanup, type Accessor } from "solid-js";
-import { readLog } from "../api/log";
+import { takeEarlyLog } from "../api/early-log";
+import { readLog, type LogQuery } from "../api/log";
 import type { Item } from "../transcript/item";
 import { followLog } from "./daemon";
 import { SessionLog, type LogPosition, type LogState } from "./session-log";
@@ -17,7 +18,10 @@ export function openSessionLog(sessionId: string, position: LogPosition): OpenSe
   const isStatus = (error: unknown, test: (status: number) => boolean): boolean =>
     error instanceof JackfieldError && test(error.status);
   const source = {
-    read: readLog.bind(undefined, sessionId),
+    read: async (query: LogQuery) => {
+      const isEnd = query.before === undefined && query.after === undefined;
+      return (isEnd ? await takeEarlyLog(sessionId) : undefined) ?? readLog(sessionId, query);
+    },
     follow: followLog.bind(undefined, sessionId),
     isGone: (error: unknown) => isStatus(error, (it) => it === 404),
     // Everything but a request that the daemon refuses. After signing in again, reading goes on.

@@ -6,6 +6,7 @@
  * when one is missing, the events after the window are read. So nothing is doubled, lost or reordered.
  */
 
+import { FIRST_EVENTS } from "../api/early-log";
 import type { LogPage, LogQuery } from "../api/log";
 import type { LogEvent } from "../api/stream/messages";
 import { foldWindow, Transcript } from "../transcript/fold";
@@ -35,8 +36,6 @@ export interface LogState {
   error: unknown;
 }
 
-/** The first page: enough for two screens. */
-const FIRST_EVENTS = 250;
 const PAGE_EVENTS = 500;
 const FILL_EVENTS = 1000;
 const CONTEXT_EVENTS = 150;
@@ -69,6 +68,8 @@ export class SessionLog {
   };
   /** The approximate size of the window, in characters. */
   #chars = 0;
+  /** A window that could not be trimmed, because it is one long message, is tried again with this many events. */
+  #trimFrom = 0;
   #stopFollowing: (() => void) | undefined;
 
   constructor(source: LogSource, onChange: () => void) {
@@ -248,23 +249,26 @@ export class SessionLog {
 
   #replaceEvents(events: LogEvent[]): void {
     this.#events = events;
+    this.#trimFrom = 0;
     this.#chars = events.reduce((sum, it) => sum + charsOf(it), 0);
     this.#transcript = foldWindow(events, this.items);
   }
 
   #isTooLarge(): boolean {
+    if (this.#events.length < this.#trimFrom) return false;
     return this.#events.length > WINDOW_EVENTS_MAX || this.#chars > WINDOW_CHARS_MAX;
   }
 
   #trim(): void {
     if (this.#keepsEnd || !this.#state.isAtEnd) this.#trimBeginning();
     else this.#trimEnd();
+    this.#trimFrom = this.#events.length + WINDOW_EVENTS_MAX - WINDOW_EVENTS_KEPT;
   }
 
   /** Drops the oldest events, up to the beginning of an item. */
   #trimBeginning(): void {
     const limit = (this.#events[this.#events.length - countKept(this.#events.toReversed())] as LogEvent).seq;
-    const first = this.items.find((it) => it.seq >= limit);
+    const first = this.items.findLast((it) => it.seq <= limit);
     if (!first || first === this.items[0]) return;
     this.#replaceEvents(this.#events.filter((it) => it.seq >= first.seq));
     this.#set({ hasBefore: true });

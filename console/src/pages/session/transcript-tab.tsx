@@ -54,13 +54,49 @@ function markPaint(): void {
 }
 
 export function TranscriptTab(props: TranscriptTabProps): JSX.Element {
-  let scroller!: HTMLDivElement;
-  const { log, items, state } = props.log;
+  const { items, state } = props.log;
   const rowList = new RowList();
   const rows = createMemo(() => rowList.update(items()));
+  const hasRows = createMemo<boolean>((had) => had || rows().length > 0, false);
+  return (
+    <Show
+      when={hasRows()}
+      fallback={
+        <div class="transcript">
+          <Switch>
+            <Match when={state().status === "loading"}>
+              <p class="loading">Loading…</p>
+            </Match>
+            <Match when={state().status === "failed"}>
+              <p class="transcript-error" role="alert">
+                {errorText(state().error)}
+              </p>
+            </Match>
+          </Switch>
+        </div>
+      }
+    >
+      <TranscriptRows {...props} rows={rows()} />
+    </Show>
+  );
+}
+
+/** The rows; there is at least one when they are first shown. */
+function TranscriptRows(props: TranscriptTabProps & { rows: Row[] }): JSX.Element {
+  let scroller!: HTMLDivElement;
+  const { log, items, state } = props.log;
+  const rows = (): Row[] => props.rows;
+  /** The row of an event. */
+  const rowOfEvent = (seq: number): number => {
+    const item = log.items[log.indexOfEvent(seq)];
+    return rows().findIndex((it) => it.item.key === item?.key);
+  };
   const [isAtEnd, setAtEnd] = createSignal(props.target === undefined);
   /** The last row that the reader has seen at the end. */
-  const [seen, setSeen] = createSignal(0);
+  const [seen, setSeen] = createSignal(items().at(-1)?.seq ?? 0);
+  /** The first rows that are drawn are those at the end or at the target. */
+  const firstRow = props.target === undefined ? rows().length : rowOfEvent(props.target);
+  const firstOffset = rows().slice(0, firstRow).reduce((sum, it) => sum + estimateHeight(it), 0);
 
   const virtualizer = createVirtualizer<HTMLDivElement, HTMLDivElement>({
     get count() {
@@ -69,7 +105,9 @@ export function TranscriptTab(props: TranscriptTabProps): JSX.Element {
     getScrollElement: () => scroller,
     estimateSize: (index) => estimateHeight(rows()[index] as Row),
     getItemKey: (index) => rows()[index]?.key ?? index,
-    overscan: 6,
+    overscan: 5,
+    initialRect: { width: innerWidth, height: innerHeight },
+    initialOffset: Math.max(0, props.target === undefined ? firstOffset - innerHeight : firstOffset),
     anchorTo: "end",
     get scrollEndThreshold() {
       return isAtEnd() ? END_DISTANCE : -1;
@@ -89,8 +127,7 @@ export function TranscriptTab(props: TranscriptTabProps): JSX.Element {
     });
   };
   const showEvent = (seq: number): void => {
-    const item = log.items[log.indexOfEvent(seq)];
-    const index = rows().findIndex((it) => it.item.key === item?.key);
+    const index = rowOfEvent(seq);
     if (index < 0) return;
     setAtEnd(false);
     virtualizer.scrollToIndex(index, { align: "start" });
@@ -117,17 +154,12 @@ export function TranscriptTab(props: TranscriptTabProps): JSX.Element {
     log.keepsEnd = isAtEnd();
   });
   createEffect(on([() => virtualizer.getTotalSize(), rows], () => isAtEnd() && scrollToEnd()));
+  onMount(() => {
+    if (props.target !== undefined) showEvent(props.target);
+    markPaint();
+  });
   createComputed(() => isAtEnd() && setSeen(items().at(-1)?.seq ?? 0));
   createEffect(on(() => props.target, (seq) => seq !== undefined && void jumpTo({ seq }), { defer: true }));
-  createEffect(
-    on(rows, (_, __, isShown) => {
-      if (isShown || rows().length === 0) return isShown;
-      setSeen(items().at(-1)?.seq ?? 0);
-      if (props.target !== undefined) requestAnimationFrame(() => showEvent(props.target as number));
-      markPaint();
-      return true;
-    }),
-  );
   // A short window does not scroll, so it has to be filled.
   createEffect(on(rows, () => rows().length > 0 && requestAnimationFrame(loadNearby)));
 
@@ -166,16 +198,6 @@ export function TranscriptTab(props: TranscriptTabProps): JSX.Element {
         aria-live="off"
         aria-label="Transcript"
       >
-        <Switch>
-          <Match when={state().status === "loading"}>
-            <p class="loading">Loading…</p>
-          </Match>
-          <Match when={state().status === "failed"}>
-            <p class="transcript-error" role="alert">
-              {errorText(state().error)}
-            </p>
-          </Match>
-        </Switch>
         <div class="transcript-rows" style={{ height: `${virtualizer.getTotalSize()}px` }}>
           <Show when={state().status === "ready" && !state().hasBefore}>
             <span data-transcript-start />

@@ -2,10 +2,9 @@
 
 import { useSearchParams } from "@solidjs/router";
 import { createEffect, createMemo, createResource, createSignal, on, onCleanup, onMount, Show, type JSX } from "solid-js";
-import { unwrap } from "solid-js/store";
 import { api } from "../../api/client";
 import { usePageTitle } from "../../app/page-title";
-import { isListComplete, listVersion, sessionRows } from "../../state/daemon";
+import { allSessions, isListComplete } from "../../state/daemon";
 import type { SessionRow } from "../../state/session-row";
 import { formatNumberOf } from "../../ui/format";
 import { NewSessionButton } from "../../ui/new-session-button";
@@ -95,8 +94,7 @@ function createAllRows(): () => SessionRow[] {
     return (await api.sessions.list({ limit: FIRST_ROWS })).sessions;
   });
   return createMemo(() => {
-    listVersion();
-    const known: SessionRow[] = Object.values(unwrap(sessionRows));
+    const known: SessionRow[] = allSessions();
     const isEarly = known.length === 0 && !isListComplete() && first.state === "ready";
     return isEarly ? ((first.latest ?? []) as SessionRow[]) : known;
   });

@@ -1,6 +1,5 @@
 /** The rows of the list of sessions: a table on a wide screen, cards on a phone. */
 
-import { A } from "@solidjs/router";
 import { createVirtualizer } from "@tanstack/solid-virtual";
 import { createEffect, createMemo, createSignal, For, on, onCleanup, onMount, Show, type JSX } from "solid-js";
 import { sessionPath } from "../../app/navigate";
@@ -43,7 +42,7 @@ export function SessionTable(props: SessionTableProps): JSX.Element {
     getScrollElement: () => scroller,
     estimateSize: () => height(),
     getItemKey: (index) => props.rows[index]?.sessionId ?? index,
-    overscan: 8,
+    overscan: 4,
     // The first rows are drawn at once, before the page was measured.
     initialRect: { width: 1000, height: 900 },
   });
@@ -51,13 +50,22 @@ export function SessionTable(props: SessionTableProps): JSX.Element {
   const hasRows = createMemo<boolean>((had) => had || props.rows.length > 0, false);
   createEffect(() => hasRows() && markPaint());
 
+  /** The row that gets the focus when it is drawn: keys may be pressed faster than that. */
+  let next: number | undefined;
   const focusRow = (index: number): void => {
     if (index < 0 || index >= props.rows.length) return;
+    next = index;
     virtualizer.scrollToIndex(index);
-    // The row is drawn in the next frame if it was out of sight.
-    requestAnimationFrame(() => requestAnimationFrame(() => scroller.querySelector<HTMLElement>(`[data-index="${index}"] a`)?.focus()));
+    requestAnimationFrame(() =>
+      requestAnimationFrame(() => {
+        if (next !== index) return;
+        next = undefined;
+        scroller.querySelector<HTMLElement>(`[data-index="${index}"] a`)?.focus();
+      }),
+    );
   };
   const focusedIndex = (): number => {
+    if (next !== undefined) return next;
     const row = document.activeElement?.closest<HTMLElement>("[data-session-row]");
     return row && scroller.contains(row) ? Number(row.dataset["index"]) : -1;
   };
@@ -154,9 +162,9 @@ function TableRow(props: { row: SessionRow; index: number; start: number; height
         <SessionState row={props.row} />
       </span>
       <span role="cell" class="session-cell-title">
-        <A href={sessionPath(props.row.sessionId)} title={shortLine(titleOf(props.row), 500)}>
+        <a href={`/console${sessionPath(props.row.sessionId)}`} title={shortLine(titleOf(props.row), 500)}>
           {shortLine(titleOf(props.row), 200)}
-        </A>
+        </a>
       </span>
       <span role="cell" class="session-cell-agent">
         {shortLine(props.row.agent, 60)}
