@@ -90,13 +90,19 @@ function keepPlace(keys: () => string[], currentIndex: () => number, focusCard: 
   const remember = (): void => void (focused = currentIndex());
   document.addEventListener("focusin", remember);
   onCleanup(() => document.removeEventListener("focusin", remember));
+  const isUnfocused = (): boolean => document.activeElement === document.body;
+  // The first request has the focus when the page is opened, and not when one appears later.
+  createEffect(on(isListComplete, (isComplete) => isComplete && queueMicrotask(() => isUnfocused() && focusCard(0))));
   createEffect(
-    on(keys, (now, before) => {
-      if (before === undefined) return queueMicrotask(() => document.activeElement === document.body && focusCard(0));
-      noteLayoutChange();
-      // The focus of a removed card is on the body.
-      if (focused >= 0 && document.activeElement === document.body) focusCard(Math.min(focused, now.length - 1));
-    }),
+    on(
+      keys,
+      (now) => {
+        noteLayoutChange();
+        // The focus of a removed card is on the body.
+        if (focused >= 0 && isUnfocused()) focusCard(Math.min(focused, now.length - 1));
+      },
+      { defer: true },
+    ),
   );
 }
 

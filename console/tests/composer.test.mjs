@@ -1,0 +1,152 @@
+/** The composer and the dialog for new sessions: drafts, history, files, commands, settings, and prompts without a connection. */
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, before, beforeEach, test } from "node:test";
+import { Browser } from "./support/browser.mjs";
+import { Daemon, workspace } from "./support/daemon.mjs";
+import { waitFor } from "./support/wait.mjs";
+
+/** @type {Daemon} */
+let daemon;
+/** @type {Browser} */
+let browser;
+/** @type {import("playwright-core").Page} */
+let page;
+before(async () => {
+  [daemon, browser] = await Promise.all([Daemon.start(), Browser.start()]);
+});
+beforeEach(async () => {
+  page = await browser.signIn(daemon);
+});
+after(async () => {
+  await browser.close();
+  await daemon.end();
+});
+
+const box = () => page.getByRole("textbox", { name: "Prompt" });
+
+/** Opens a session whose first turn has ended, and its page. @param {string} message */
+async function openIdleSession(message = "hello") {
+  const sessionId = await daemon.openSession(message);
+  await daemon.waitForState(sessionId, "idle");
+  await page.goto(`${daemon.url}/console/sessions/${sessionId}`);
+  await box().waitFor();
+  return sessionId;
+}
+
+/** Waits until the transcript contains this text. @param {string} text */
+const waitForText = (text) => page.locator("[data-transcript-item]", { hasText: text }).first().waitFor();
+
+/** How often a prompt with this text has started. @param {string} sessionId @param {string} text */
+async function countTurns(sessionId, text) {
+  const { events } = await daemon.api("GET", `/api/sessions/${sessionId}/log?limit=1000`);
+  return events.filter((/** @type {any} */ it) => it.is === "prompted" && JSON.stringify(it).includes(text)).length;
+}
+
+test("a prompt whose response is lost is sent again and runs once", async () => {
+  const sessionId = await openIdleSession();
+  let losses = 1;
+  await page.route("**/prompt", async (route) => {
+    if (losses-- <= 0) return route.continue();
+    await route.fetch();
+    await route.abort();
+  });
+  await box().fill("only once");
+  await box().press("Enter");
+  await waitForText("you said: only once");
+  await page.getByRole("list", { name: "Prompts that are not sent" }).waitFor({ state: "detached" });
+  assert.equal(await countTurns(sessionId, "only once"), 1);
+  browser.assertNoProblems();
+});
+
+test("a draft survives a reload, and the arrow key brings back earlier prompts", async () => {
+  await openIdleSession("first prompt");
+  await box().fill("second prompt");
+  await box().press("Enter");
+  await waitForText("you said: second prompt");
+  await box().fill("a draft\nof two lines");
+  await page.reload();
+  await waitFor("the draft", async () => (await box().inputValue()) === "a draft\nof two lines");
+  await box().fill("");
+  for (const expected of ["second prompt", "first prompt"]) {
+    await box().press("ArrowUp");
+    await waitFor(`the prompt ${expected}`, async () => (await box().inputValue()) === expected);
+  }
+  await box().press("ArrowDown");
+  assert.equal(await box().inputValue(), "second prompt");
+  browser.assertNoProblems();
+});
+
+test("a pasted image and a chosen file reach the agent", async () => {
+  await openIdleSession();
+  await box().fill("params");
+  const picture = await page.screenshot();
+  const files = [
+    { name: "screen.png", mimeType: "image/png", buffer: picture },
+    { name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("notes") },
+  ];
+  await page.locator(".composer input[type=file]").setInputFiles(files);
+  await page.locator(".attachment", { hasText: "notes.txt" }).getByText("5 B").waitFor();
+  await page.locator(".attachment img").waitFor();
+  await page.getByRole("button", { name: "Send" }).click();
+  const answer = page.locator("[data-transcript-item]", { hasText: "params {" }).first();
+  await answer.waitFor();
+  const path = /@(\S+notes\.txt)/.exec(await answer.innerText())?.[1];
+  assert.equal(readFileSync(path ?? "", "utf8"), "notes");
+  await page.locator(".attachment").first().waitFor({ state: "detached" });
+  browser.assertNoProblems();
+});
+
+test("commands of the agent are completed, and its mode is changed", async () => {
+  const sessionId = await openIdleSession("commands");
+  await box().fill("/");
+  const first = page.getByRole("option").first();
+  await first.waitFor();
+  const name = (await first.innerText()).split(/\s/)[0];
+  await box().press("Tab");
+  assert.equal(await box().inputValue(), `${name} `);
+  await page.getByRole("combobox", { name: "Mode", exact: true }).selectOption("plan");
+  await waitFor("the mode", async () => (await daemon.api("GET", `/api/sessions/${sessionId}/settings`)).modes.current === "plan");
+  browser.assertNoProblems();
+});
+
+test("Escape twice cancels the turn and keeps what is written", async () => {
+  const sessionId = await daemon.openSession("hang");
+  await daemon.waitForState(sessionId, "working");
+  await page.goto(`${daemon.url}/console/sessions/${sessionId}`);
+  await box().fill("not sent yet");
+  await box().press("Escape");
+  await page.getByText("Press Escape again").waitFor();
+  await box().press("Escape");
+  await daemon.waitForState(sessionId, "idle");
+  assert.equal(await box().inputValue(), "not sent yet");
+  browser.assertNoProblems();
+});
+
+test("a session is started with the keyboard, and a directory outside of the roots is refused", async () => {
+  await page.keyboard.press("n");
+  const dialog = page.getByRole("dialog", { name: "New session" });
+  await dialog.getByRole("combobox", { name: "Agent" }).selectOption("fake");
+  await dialog.getByRole("combobox", { name: "Directory" }).or(dialog.getByLabel("Directory")).first().fill("/etc");
+  await dialog.getByLabel("First prompt").fill("started here");
+  await dialog.getByRole("button", { name: "Start" }).press("Enter");
+  await dialog.getByText("roots").waitFor();
+  await dialog.getByRole("combobox", { name: "Directory" }).or(dialog.getByLabel("Directory")).first().fill(workspace);
+  await dialog.getByRole("button", { name: "Start" }).press("Enter");
+  await page.waitForURL("**/console/sessions/s-*");
+  await waitForText("you said: started here");
+  browser.assertNoProblems();
+});
+
+test("a prompt that is written while the daemon is away waits and runs once", async () => {
+  const sessionId = await openIdleSession();
+  await daemon.end("SIGKILL");
+  await box().fill("written while away");
+  await box().press("Enter");
+  await page.getByText("Waits for the connection").waitFor();
+  await daemon.restart();
+  await waitForText("you said: written while away");
+  assert.equal(await countTurns(sessionId, "written while away"), 1);
+  browser.problems.length = 0;
+});

@@ -1,0 +1,88 @@
+/** The inbox: one key per answer, no answer by accident, and hostile requests. */
+
+import assert from "node:assert/strict";
+import { after, before, beforeEach, test } from "node:test";
+import { Browser } from "./support/browser.mjs";
+import { Daemon } from "./support/daemon.mjs";
+import { waitFor } from "./support/wait.mjs";
+
+/** @type {Daemon} */
+let daemon;
+/** @type {Browser} */
+let browser;
+/** @type {import("playwright-core").Page} */
+let page;
+before(async () => {
+  [daemon, browser] = await Promise.all([Daemon.start(), Browser.start()]);
+});
+beforeEach(async () => {
+  page = await browser.signIn(daemon);
+});
+after(async () => {
+  await browser.close();
+  await daemon.end();
+});
+
+const openAsks = async () => /** @type {any[]} */ ((await daemon.api("GET", "/api/asks")).asks);
+
+/** Denies all open requests. */
+async function closeAsks() {
+  for (const { sessionId, ask } of await openAsks()) await daemon.api("POST", `/api/asks/${sessionId}/${ask}`, { option: "deny" });
+}
+
+/** Opens a session with a permission request, and waits for it. @param {string} prompt */
+async function openAsk(prompt) {
+  const sessionId = await daemon.openSession(prompt);
+  await waitFor("a request", async () => (await openAsks()).some((it) => it.sessionId === sessionId));
+  return sessionId;
+}
+
+/** @param {string} sessionId */
+const cardOf = (sessionId) => page.locator(`[data-ask^="${sessionId}/"]`);
+
+test("a key that is typed when a request appears does not answer it, and a later one does", async () => {
+  await page.goto(`${daemon.url}/console/inbox`);
+  await page.getByText("Nothing waits for you").waitFor();
+  // The user types on while the request appears.
+  const sessionId = await openAsk("ask");
+  await cardOf(sessionId).waitFor();
+  await cardOf(sessionId).focus();
+  await page.keyboard.press("y");
+  await page.getByText("too early").waitFor();
+  assert.equal((await openAsks()).length, 1);
+  await waitFor("the answers to be enabled", async () => (await cardOf(sessionId).locator('[aria-disabled="true"]').count()) === 0);
+  await waitFor("the answer", async () => {
+    await page.keyboard.press("y");
+    return (await openAsks()).length === 0;
+  });
+  await page.getByText("You answered: allow-once").waitFor();
+  browser.assertNoProblems();
+});
+
+test("requests are listed with the oldest first, walked with j and k, and opened with o", async () => {
+  const [first, second] = [await openAsk("ask-about one"), await openAsk("ask-about two")];
+  await page.goto(`${daemon.url}/console/inbox`);
+  await cardOf(second).waitFor();
+  const cards = await page.locator("[data-ask]").evaluateAll((all) => all.map((it) => it.getAttribute("data-ask")));
+  assert.deepEqual(cards.map((it) => it?.split("/")[0]), [first, second]);
+  assert.match(await page.title(), /^\(2\) /);
+  for (const [key, sessionId] of [["j", second], ["k", first], ["j", second]]) {
+    await page.keyboard.press(/** @type {string} */ (key));
+    const focused = page.locator(`[data-ask^="${sessionId}/"]:focus`);
+    await focused.waitFor();
+  }
+  await page.keyboard.press("o");
+  await page.waitForURL(`**/console/sessions/${second}`);
+  await closeAsks();
+  browser.assertNoProblems();
+});
+
+test("a hostile request is shown as text, with its hidden characters visible", async () => {
+  const sessionId = await openAsk('ask-about <img src=x onerror=alert(1)> \u202egnp.exe <a href="javascript:alert(1)">x</a>');
+  await page.goto(`${daemon.url}/console/inbox`);
+  await cardOf(sessionId).waitFor();
+  assert.match(await cardOf(sessionId).innerText(), /<img src=x onerror=alert\(1\)> \\u\{202e\}gnp\.exe/);
+  assert.equal(await cardOf(sessionId).locator("img, a[href^=javascript]").count(), 0);
+  await closeAsks();
+  browser.assertNoProblems();
+});
