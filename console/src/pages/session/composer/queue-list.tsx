@@ -1,8 +1,9 @@
 /** The prompts that wait in the session: moved by buttons or by dragging, withdrawn, and run if they are held. */
 
+import type { WaitingPrompt } from "jackfield-client";
 import { For, Show, createSignal, type JSX } from "solid-js";
 import { visibleLine } from "../../../ui/visible-text";
-import { isMovable, moveBy, moveTo, type WaitingPrompt } from "./queue-moves";
+import { isMovable, moveBy, moveTo } from "./queue-moves";
 import type { SessionControl } from "./session-control";
 
 export function QueueList(props: { control: SessionControl }): JSX.Element {

@@ -1,7 +1,8 @@
 /** Tests of moves in the queue. */
 
+import type { WaitingPrompt } from "jackfield-client";
 import { expect, test } from "vitest";
-import { moveBy, moveTo, type WaitingPrompt } from "./queue-moves";
+import { moveBy, moveTo } from "./queue-moves";
 
 const waiting = (prompt: number, more: Partial<WaitingPrompt> = {}): WaitingPrompt => ({
   prompt,

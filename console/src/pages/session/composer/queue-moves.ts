@@ -1,18 +1,6 @@
 /** The order of the queue: where a prompt may go, and the request for it. */
 
-export interface WaitingPrompt {
-  /** The number of the prompt in the session. */
-  prompt: number;
-  /** The client that sent it. */
-  by: string;
-  at: string;
-  /** The first line of its text. */
-  text?: string | null;
-  /** The daemon stopped before it ran: it waits until a client runs it. */
-  held: boolean;
-  /** It has canceled the turn that was running, and runs before prompts that have not. */
-  steers: boolean;
-}
+import type { WaitingPrompt } from "jackfield-client";
 
 export interface QueueMove {
   prompt: number;

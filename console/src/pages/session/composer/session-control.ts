@@ -1,37 +1,12 @@
 /** What the composer knows about its session: the queue, the settings of the agent, and whether a turn runs. */
 
+import type { SessionSettings, SettingsChange, WaitingPrompt } from "jackfield-client";
 import { createEffect, createSignal, on, onCleanup, type Accessor } from "solid-js";
 import { api, errorText } from "../../../api/client";
 import { requestJson } from "../../../api/request";
 import type { LogEvent } from "../../../api/stream/messages";
 import { followLog, sessionRows, type LogFollower } from "../../../state/daemon";
-import type { QueueMove, WaitingPrompt } from "./queue-moves";
-import type { SlashCommand } from "./slash-commands";
-
-export interface SettingChoices {
-  current?: string | null;
-  available: { id: string; name: string; description?: string | null }[];
-}
-
-export interface SessionOption {
-  id: string;
-  name: string;
-  description?: string | null;
-  /** `select` or `boolean`. */
-  type: string;
-  current?: unknown;
-  choices: { value: string; name: string }[];
-}
-
-export interface SessionSettings {
-  modes?: SettingChoices | null;
-  models?: SettingChoices | null;
-  options: SessionOption[];
-  commands: SlashCommand[];
-}
-
-/** A change of one setting. */
-export type SettingChange = { mode: string } | { model: string } | { option: { id: string; value: unknown } };
+import type { QueueMove } from "./queue-moves";
 
 export interface SessionControl {
   queue: Accessor<WaitingPrompt[]>;
@@ -44,7 +19,7 @@ export interface SessionControl {
   withdraw(prompt: number): Promise<void>;
   runHeld(prompt: number): Promise<void>;
   move(move: QueueMove): Promise<void>;
-  changeSetting(change: SettingChange): Promise<void>;
+  changeSetting(change: SettingsChange): Promise<void>;
   reload(): void;
 }
 
@@ -61,7 +36,7 @@ export function createSessionControl(sessionId: string): SessionControl {
   const [problem, setProblem] = createSignal("");
   // A session without these routes or that is gone says so elsewhere on the page.
   const loadQueue = createLatest(() => api.queue.list(sessionId), setQueue);
-  const loadSettings = createLatest(() => requestJson<SessionSettings>("GET", `${path}/settings`), (it) => setSettings(() => it));
+  const loadSettings = createLatest(() => api.sessions.settings(sessionId), (it) => setSettings(() => it));
   const reload = (): void => {
     loadQueue();
     loadSettings();
@@ -103,7 +78,7 @@ export function createSessionControl(sessionId: string): SessionControl {
     withdraw: (prompt) => act(api.queue.withdraw(sessionId, prompt), loadQueue),
     runHeld: (prompt) => act(api.queue.run(sessionId, prompt), loadQueue),
     move: ({ prompt, before }) => act(requestJson("POST", `${path}/queue/${prompt}/move`, { body: { before } }), loadQueue),
-    changeSetting: (change) => act(requestJson("PATCH", `${path}/settings`, { body: change }), loadSettings),
+    changeSetting: (change) => act(api.sessions.configure(sessionId, change), loadSettings),
     reload,
   };
 }

@@ -1,8 +1,11 @@
 /** The mode, the model and the options that the agent offers, each as a list to choose from. */
 
+import type { SessionSettings } from "jackfield-client";
 import { For, Show, type JSX } from "solid-js";
 import { visibleLine } from "../../../ui/visible-text";
-import type { SessionControl, SessionOption } from "./session-control";
+import type { SessionControl } from "./session-control";
+
+type SessionOption = SessionSettings["options"][number];
 
 export function SettingPickers(props: { control: SessionControl }): JSX.Element {
   const settings = () => props.control.settings();
@@ -38,7 +41,7 @@ export function SettingPickers(props: { control: SessionControl }): JSX.Element 
 }
 
 function OptionPicker(props: { option: SessionOption; control: SessionControl }): JSX.Element {
-  const choose = (value: unknown): void => void props.control.changeSetting({ option: { id: props.option.id, value } });
+  const choose = (value: string | boolean): void => void props.control.changeSetting({ option: { id: props.option.id, value } });
   return (
     <Show
       when={props.option.type !== "boolean"}
