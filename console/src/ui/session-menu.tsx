@@ -1,6 +1,6 @@
 /** The menu of a session: a button that shows its actions. */
 
-import { For, Show, createSignal, createUniqueId, type JSX } from "solid-js";
+import { For, Show, createEffect, createSignal, createUniqueId, onCleanup, type JSX } from "solid-js";
 import { close, exportPath, forkAt, remove, rename } from "./session-actions";
 import "./session-menu.css";
 
@@ -12,11 +12,21 @@ const ACTIONS: { label: string; isDangerous?: true; run(sessionId: string): Prom
   { label: "Delete…", isDangerous: true, run: remove },
 ];
 
+const MARGIN_PX = 4;
+
 export function SessionMenu(props: { sessionId: string }): JSX.Element {
   const [isOpen, setOpen] = createSignal(false);
   const listId = createUniqueId();
   let root!: HTMLDivElement;
   let button!: HTMLButtonElement;
+
+  // The list stays where it was shown; the button scrolls away from it.
+  createEffect(() => {
+    if (!isOpen()) return;
+    const closeList = (): void => void setOpen(false);
+    document.addEventListener("scroll", closeList, { capture: true, passive: true });
+    onCleanup(() => document.removeEventListener("scroll", closeList, { capture: true }));
+  });
 
   const items = (): HTMLElement[] => [...root.querySelectorAll<HTMLElement>(".session-menu-item")];
   const step = (by: 1 | -1): void => {
@@ -54,7 +64,7 @@ export function SessionMenu(props: { sessionId: string }): JSX.Element {
         ⋯
       </button>
       <Show when={isOpen()}>
-        <ul class="session-menu-list" id={listId}>
+        <ul class="session-menu-list" id={listId} popover="manual" ref={(list) => queueMicrotask(() => placeBeside(list, button))}>
           <For each={ACTIONS}>
             {(action) => (
               <li>
@@ -83,4 +93,14 @@ export function SessionMenu(props: { sessionId: string }): JSX.Element {
       </Show>
     </div>
   );
+}
+
+/** Shows the list above everything else, below its button or, at the end of the window, above it. */
+function placeBeside(list: HTMLElement, button: HTMLElement): void {
+  list.showPopover();
+  const place = button.getBoundingClientRect();
+  const { width, height } = list.getBoundingClientRect();
+  const isBelow = place.bottom + height + MARGIN_PX <= innerHeight;
+  list.style.left = `${Math.max(MARGIN_PX, Math.min(place.right, innerWidth - MARGIN_PX) - width)}px`;
+  list.style.top = `${isBelow ? place.bottom : Math.max(MARGIN_PX, place.top - height)}px`;
 }
