@@ -3,7 +3,7 @@
 import { fileURLToPath } from "node:url";
 import solid from "vite-plugin-solid";
 import { defineConfig } from "vitest/config";
-import { serviceWorker } from "./scripts/service-worker-plugin";
+import { serviceWorker } from "./scripts/service-worker-plugin.mjs";
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 

@@ -19,7 +19,7 @@ const CONTEXT_LINES = 3;
 const EDITS_MAX = 400;
 const WORDS_MAX = 200;
 
-interface Edit<T> {
+export interface Edit<T> {
   kind: "same" | "removed" | "added";
   value: T;
 }
@@ -100,9 +100,9 @@ function findShortestEdit<T>(a: readonly T[], b: readonly T[], editsMax: number)
 }
 
 /** Gives rows their line numbers, and marks words in runs of removed and added lines of the same length. */
-function numberRows(edits: readonly Edit<string>[]): DiffRow[] {
+export function numberRows(edits: readonly Edit<string>[], firstOld = 1, firstNew = 1): DiffRow[] {
   const rows: DiffRow[] = [];
-  let [oldLine, newLine, index] = [1, 1, 0];
+  let [oldLine, newLine, index] = [firstOld, firstNew, 0];
   const plain = (text: string): LinePiece[] => [{ text, isChanged: false }];
   const takeRun = (kind: "removed" | "added"): string[] => {
     const start = index;

@@ -1,12 +1,13 @@
 /** One host: state, load, labels, and its sessions with links. */
 
 import { A } from "@solidjs/router";
-import type { Session } from "jackfield-client";
 import { createMemo, For, Show, type JSX } from "solid-js";
 import type { Host } from "../../api/hosts";
+import { sessionPath } from "../../app/navigate";
 import { sessionRows } from "../../state/daemon";
+import type { SessionRow } from "../../state/session-row";
 import { formatNumberOf } from "../../ui/format";
-import { visibleLine } from "../../ui/visible-text";
+import { shortLine, visibleLine } from "../../ui/visible-text";
 
 /** More sessions are not listed here; the list of sessions can be filtered. */
 const SESSIONS_SHOWN_MAX = 50;
@@ -55,10 +56,9 @@ export function HostCard(props: { host: Host; canDrain: boolean; onDrain(): void
 }
 
 function HostSessions(props: { name: string }): JSX.Element {
-  const isHere = (it: Session): boolean => (it as { host?: string | null }).host === props.name;
   const sessions = createMemo(() =>
-    Object.values(sessionRows)
-      .filter(isHere)
+    Object.values<SessionRow>(sessionRows)
+      .filter((it) => it.host === props.name)
       .toSorted((a, b) => b.updatedAt.localeCompare(a.updatedAt)),
   );
   return (
@@ -69,7 +69,7 @@ function HostSessions(props: { name: string }): JSX.Element {
           <For each={sessions().slice(0, SESSIONS_SHOWN_MAX)}>
             {(it) => (
               <li>
-                <A href={`/sessions/${encodeURIComponent(it.sessionId)}`}>{visibleLine(it.title || it.sessionId)}</A>{" "}
+                <A href={sessionPath(it.sessionId)}>{shortLine(it.name || it.title || it.sessionId)}</A>{" "}
                 <span class="muted">
                   {it.agent}, {it.state}
                 </span>

@@ -3,6 +3,7 @@
 import { A } from "@solidjs/router";
 import { For, type JSX } from "solid-js";
 import type { TimelineTurn } from "../../../api/timeline";
+import { sessionPath } from "../../../app/navigate";
 import { formatDuration } from "../../../ui/format";
 import { visibleLine } from "../../../ui/visible-text";
 import { KIND_LABELS } from "./spans";
@@ -32,7 +33,7 @@ export function TurnTable(props: { sessionId: string; turn: TimelineTurn }): JSX
                   <td>{KIND_LABELS[span.kind]}</td>
                   <td class="span-cell">{visibleLine(span.title ?? "")}</td>
                   <td class="number">
-                    <A href={`/sessions/${encodeURIComponent(props.sessionId)}?event=${span.seq}`}>{span.seq}</A>
+                    <A href={`${sessionPath(props.sessionId)}?event=${span.seq}`}>{span.seq}</A>
                   </td>
                 </tr>
               )}

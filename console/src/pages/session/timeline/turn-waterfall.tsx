@@ -3,6 +3,7 @@
 import { A } from "@solidjs/router";
 import { createMemo, createSignal, For, Show, type JSX } from "solid-js";
 import type { TimelineSpan, TimelineTurn } from "../../../api/timeline";
+import { sessionPath } from "../../../app/navigate";
 import { now } from "../../../ui/clock";
 import { formatDuration, formatNumberOf } from "../../../ui/format";
 import { visibleLine } from "../../../ui/visible-text";
@@ -69,7 +70,7 @@ function SpanRow(props: { sessionId: string; span: TimelineSpan; extent: Extent;
     <li class="span-row">
       <A
         class="span-link"
-        href={`/sessions/${encodeURIComponent(props.sessionId)}?event=${props.span.seq}`}
+        href={`${sessionPath(props.sessionId)}?event=${props.span.seq}`}
         aria-label={spanDescription(props.span)}
         onPointerEnter={() => props.onPoint(props.span)}
         onFocus={() => props.onPoint(props.span)}

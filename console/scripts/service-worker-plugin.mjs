@@ -1,12 +1,12 @@
 /** Builds `src/sw.ts` as `sw.js` and writes the list of files into it that it keeps for offline use. */
 
 import { createHash } from "node:crypto";
-import type { Plugin, Rollup } from "vite";
 
 /** Files beside the bundle that the shell needs, in `public/`. */
 const PUBLIC_FILES = ["icon.svg", "icon-192.png", "manifest.webmanifest"];
 
-export function serviceWorker(source: string): Plugin {
+/** @param {string} source @returns {import("vite").Plugin} */
+export function serviceWorker(source) {
   return {
     name: "console-service-worker",
     apply: "build",
@@ -34,10 +34,14 @@ export function serviceWorker(source: string): Plugin {
   };
 }
 
-/** The first load, the shared worker, and each page with what it imports at once: not highlighters and plots. */
-function shellFiles(bundle: Rollup.OutputBundle): Set<string> {
-  const files = new Set<string>();
-  const add = (name: string): void => {
+/**
+ * The first load, the shared worker, and each page with what it imports at once: not highlighters and plots.
+ * @param {import("vite").Rollup.OutputBundle} bundle
+ */
+function shellFiles(bundle) {
+  /** @type {Set<string>} */
+  const files = new Set();
+  const add = (/** @type {string} */ name) => {
     const chunk = bundle[name];
     if (chunk === undefined || files.has(name)) return;
     files.add(name);
