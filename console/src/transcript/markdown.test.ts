@@ -47,6 +47,15 @@ describe("hostile text", () => {
   });
 });
 
+test("tags that are kept lose their attributes before they are parsed as HTML", () => {
+  expect(html('<details open ontoggle="x()"><summary style="color:red">a</summary></details>')).toContain("<details open");
+  expect(html('<div style="position:fixed" onclick=x()>a</div>')).toContain("<div>a</div>");
+});
+
+test("text that is nested too deeply is shown as it is", () => {
+  expect(html(`${">".repeat(20_000)} deep`)).toContain("> deep");
+});
+
 test("text that looks like a tag is kept, and some tags are", () => {
   expect(html("a Vec<T> here")).toContain("a Vec&lt;T&gt; here");
   expect(html("H<sub>2</sub>O")).toContain("H<sub>2</sub>O");

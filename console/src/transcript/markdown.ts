@@ -34,13 +34,23 @@ export function isSafeLink(href: string): boolean {
 
 export const isRasterImage = (url: string): boolean => RASTER_IMAGE.test(url);
 
+/**
+ * Keeps the names of tags and whether details are open. DOMPurify would remove the other attributes, too, but the browser
+ * reports styles and event handlers as violations of the content security policy as soon as it parses them.
+ */
+const removeAttributes = (html: string): string =>
+  html.replace(/<(\/?)(\w+)([^<>]*)>/g, (_, slash: string, name: string, rest: string) => {
+    const isOpen = name.toLowerCase() === "details" && /\sopen\b/i.test(rest);
+    return `<${slash}${name}${isOpen ? " open" : ""}>`;
+  });
+
 const markdown = new Marked({
   gfm: true,
   breaks: false,
   renderer: {
     html: ({ text }: Tokens.HTML | Tokens.Tag): string => {
       const tags = text.match(/<[^<>]*>?/g) ?? [];
-      return tags.every((it) => HTML_TAG.test(it)) ? text : escapeHtml(text);
+      return tags.every((it) => HTML_TAG.test(it)) ? removeAttributes(text) : escapeHtml(text);
     },
     // Pictures of other hosts would tell them that the text is being read.
     image: ({ href, text }: Tokens.Image): string => {
@@ -81,10 +91,17 @@ function sanitize(html: string): string {
 
 /** The blocks of a text. Blocks that `before` has are reused, so that a growing text only draws its last one again. */
 export function markdownBlocks(text: string, before: readonly MarkdownBlock[]): MarkdownBlock[] {
-  const tokens = markdown.lexer(visibleProse(text));
-  const { links } = tokens;
-  const known = new Map(before.map((it) => [it.raw, it]));
-  return tokens.filter((it) => it.type !== "space").map((it) => known.get(it.raw) ?? newBlock(it, links));
+  const visible = visibleProse(text);
+  try {
+    const tokens = markdown.lexer(visible);
+    const { links } = tokens;
+    const known = new Map(before.map((it) => [it.raw, it]));
+    return tokens.filter((it) => it.type !== "space").map((it) => known.get(it.raw) ?? newBlock(it, links));
+  } catch (error) {
+    // Thousands of nested quotes or lists exceed the stack of the parser: the text is shown as it is.
+    if (!(error instanceof RangeError)) throw error;
+    return [{ raw: visible, kind: "code", text: visible, language: "" }];
+  }
 }
 
 function newBlock(token: Token, links: Record<string, unknown>): MarkdownBlock {
