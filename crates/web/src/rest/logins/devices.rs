@@ -18,7 +18,8 @@ use utoipa::ToSchema;
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(example = json!({ "id": "d-7f3a01c2d9", "name": "Firefox on Linux", "tenant": null, "createdAt": 1_700_000_000_000_u64, "lastSeenAt": 1_700_003_600_000_u64, "current": true }))]
-pub(crate) struct Device {
+#[schema(as = Device)]
+pub(crate) struct DeviceShown {
     id: String,
     name: String,
     /// The tenant of the device; `null` for the operator.
@@ -35,7 +36,7 @@ pub(crate) struct Device {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DeviceList {
     /// The last used first.
-    devices: Vec<Device>,
+    devices: Vec<DeviceShown>,
 }
 
 /// The new name of a device.
@@ -49,12 +50,12 @@ pub(crate) struct DeviceNameBody {
 
 type CurrentDevice = Option<Extension<DeviceSession>>;
 
-impl Device {
-    fn new(device: DeviceRecord, current: &CurrentDevice) -> Device {
+impl DeviceShown {
+    fn new(device: DeviceRecord, current: &CurrentDevice) -> DeviceShown {
         let tenant = device.tenant().map(str::to_owned);
         let current = current.as_ref().is_some_and(|it| it.id == device.id);
         let DeviceRecord { id, name, created_at, last_seen_at, .. } = device;
-        Device { id, name, tenant, created_at, last_seen_at, current }
+        DeviceShown { id, name, tenant, created_at, last_seen_at, current }
     }
 }
 
@@ -69,7 +70,7 @@ pub(crate) async fn list_devices(
     State(state): State<Arc<RestState>>,
     current: CurrentDevice,
 ) -> Json<DeviceList> {
-    let devices = visible_devices(&state).map(|it| Device::new(it, &current)).collect();
+    let devices = visible_devices(&state).map(|it| DeviceShown::new(it, &current)).collect();
     Json(DeviceList { devices })
 }
 
@@ -79,7 +80,7 @@ pub(crate) async fn list_devices(
     params(("deviceId" = String, Path, description = "the id of the device")),
     request_body = DeviceNameBody,
     responses(
-        (status = 200, description = "the device", body = Device),
+        (status = 200, description = "the device", body = DeviceShown),
         (status = 400, description = "the name is empty, too long or not visible", body = ErrorBody),
         (status = 404, description = "there is no such device", body = ErrorBody),
     ),
@@ -89,7 +90,7 @@ pub(crate) async fn rename_device(
     current: CurrentDevice,
     PathParams(id): PathParams<String>,
     JsonBody(body): JsonBody<DeviceNameBody>,
-) -> Result<Json<Device>, ApiError> {
+) -> Result<Json<DeviceShown>, ApiError> {
     require_visible(&state, &id)?;
     if !is_device_name(&body.name) {
         let message = format!("a name has 1 to {DEVICE_NAME_CHARS_MAX} visible characters");
@@ -97,7 +98,7 @@ pub(crate) async fn rename_device(
     }
     let renamed = state.login.logins.rename_device(&id, &body.name);
     let renamed = renamed.map_err(|it| storage_error(&it))?.ok_or_else(|| unknown_device(&id))?;
-    Ok(Json(Device::new(renamed, &current)))
+    Ok(Json(DeviceShown::new(renamed, &current)))
 }
 
 /// Revoke a device

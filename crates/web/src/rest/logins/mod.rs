@@ -39,7 +39,8 @@ pub struct LoginScope {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(example = json!({ "version": "0.1.0", "tenant": null, "device": { "id": "d-7f3a01c2d9", "name": "Firefox on Linux" }, "fleet": false, "operator": true }))]
-pub(crate) struct Me {
+#[schema(as = Me)]
+pub(crate) struct RequestIdentity {
     /// The version of the daemon.
     version: &'static str,
     /// The tenant of the token or the device.
@@ -59,24 +60,24 @@ pub(crate) struct MyDevice {
     name: String,
 }
 
-impl Me {
-    fn new(state: &RestState, tenant: Option<String>, device: Option<MyDevice>) -> Me {
+impl RequestIdentity {
+    fn new(state: &RestState, tenant: Option<String>, device: Option<MyDevice>) -> RequestIdentity {
         let (version, fleet) = (env!("CARGO_PKG_VERSION"), state.agents.is_hosted());
-        Me { version, operator: tenant.is_none(), tenant, device, fleet }
+        RequestIdentity { version, operator: tenant.is_none(), tenant, device, fleet }
     }
 }
 
 /// Get who a request comes from
 #[utoipa::path(
     get, path = "/api/me", tag = "logins",
-    responses((status = 200, description = "the tenant and the device of the request", body = Me)),
+    responses((status = 200, description = "the tenant and the device of the request", body = RequestIdentity)),
 )]
 pub(crate) async fn show_me(
     State(state): State<Arc<RestState>>,
     device: Option<Extension<DeviceSession>>,
-) -> Json<Me> {
+) -> Json<RequestIdentity> {
     let device = device.map(|Extension(it)| MyDevice { id: it.id, name: it.name });
-    Json(Me::new(&state, state.login.tenant.clone(), device))
+    Json(RequestIdentity::new(&state, state.login.tenant.clone(), device))
 }
 
 /// For whom a login link is.
@@ -151,7 +152,7 @@ pub(crate) struct LoginBody {
     post, path = "/api/login", tag = "logins", security(()),
     request_body = LoginBody,
     responses(
-        (status = 200, description = "the browser is now a device", body = Me),
+        (status = 200, description = "the browser is now a device", body = RequestIdentity),
         (status = 400, description = "the link was used, has expired or never existed", body = ErrorBody),
         (status = 403, description = "the request does not come from a page of this server", body = ErrorBody),
         (status = 409, description = "there are too many devices", body = ErrorBody),
@@ -174,7 +175,8 @@ pub(crate) async fn log_in(
     let device = login.device;
     let cookie = login::login_cookie(&login.cookie_id, &device.id, &login.secret, is_tls);
     let tenant = device.tenant().map(str::to_owned);
-    let me = Me::new(&state, tenant, Some(MyDevice { id: device.id, name: device.name }));
+    let me =
+        RequestIdentity::new(&state, tenant, Some(MyDevice { id: device.id, name: device.name }));
     Ok(([(header::SET_COOKIE, cookie)], Json(me)).into_response())
 }
 
