@@ -47,6 +47,8 @@ export type ErrorCode = Schemas["Code"];
 export type Me = Schemas["Me"];
 /** A browser that has logged in. */
 export type Device = Schemas["Device"];
+/** Where and for whom notifications are encrypted. */
+export type PushSubscriptionKeys = Schemas["SubscriptionBody"];
 /** A link that logs in one browser, once, within 60 seconds. */
 export type LoginLink = Schemas["LoginLink"];
 
@@ -302,6 +304,21 @@ export class Jackfield {
     /** Logs out this browser. */
     logOut: async (call: Call = {}): Promise<void> => {
       await this.#send("post", "/api/logout", call);
+    },
+  };
+
+  /** Notifications in this browser, while no page of it is open. */
+  readonly push = {
+    /** `applicationServerKey` of `PushManager.subscribe()`. */
+    key: async (call: Call = {}): Promise<string> => (await this.#ask("get", "/api/push/key", call)).key,
+
+    /** Notifies this browser, with what `PushSubscription.toJSON()` gives. */
+    subscribe: async (body: PushSubscriptionKeys, call: Call = {}): Promise<void> => {
+      await this.#send("post", "/api/push/subscriptions", { body, ...call });
+    },
+
+    unsubscribe: async (call: Call = {}): Promise<void> => {
+      await this.#send("delete", "/api/push/subscriptions", call);
     },
   };
 

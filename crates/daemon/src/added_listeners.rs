@@ -7,7 +7,9 @@ use crate::{
 use jackfield_hub::ListenerChange;
 use jackfield_protocol::{Fault, chain};
 use jackfield_transport::{ClientListener, ClientStream, EndpointAddress, UNENCRYPTED_WARNING};
+use jackfield_web::login::DeviceLogins;
 use serde_json::json;
+use std::sync::Arc;
 use tokio::{sync::mpsc, task::AbortHandle};
 
 /// What an address needs to be opened as at the start of the daemon.
@@ -33,6 +35,11 @@ enum ListenerHandle {
 impl AddedListeners {
     pub(crate) fn new(context: ListenerContext, initial: Vec<EndpointAddress>) -> AddedListeners {
         AddedListeners { context, initial, added: Vec::new() }
+    }
+
+    /// The browsers that have logged in.
+    pub(crate) fn logins(&self) -> Arc<DeviceLogins> {
+        self.context.web.logins.clone()
     }
 
     /// Whether an address was added. The daemon then does not stop when it is idle.

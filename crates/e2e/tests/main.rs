@@ -39,6 +39,7 @@ mod operator;
 mod oversized;
 mod policy;
 mod pools;
+mod push;
 mod queue;
 mod real_model;
 mod recipes;

@@ -2,7 +2,7 @@
 //!
 //! Read in this order: [`http`] accepts connections and requests, [`acp`] has the routes of ACP, [`rest`]
 //! the routes of the REST API and its `OpenAPI` document, [`console`] the pages of the web console.
-//! [`login`] authenticates their browsers.
+//! [`login`] authenticates their browsers, [`push`] prepares notifications for them.
 //!
 //! The web server is only a client of the hub: for each of its own clients it connects to the daemon's socket.
 
@@ -15,4 +15,5 @@ pub mod acp;
 pub mod console;
 pub mod http;
 pub mod login;
+pub mod push;
 pub mod rest;

@@ -111,6 +111,8 @@ pub const CONFIG_KEYS: &[ConfigKey] = &[
         "The address to which each notification is posted: `https`, or `http` on this machine."),
     key("notify.on", ChoiceList(&["needs_you", "done", "failed"]), Unset("all events"), Now, "[\"needs_you\", \"failed\"]",
         "The events that are notified."),
+    key("notify.push_content", Bool, Value("false"), Now, "true",
+        "Notifications in browsers have the title of the session and the request of the agent, and not only the event."),
 
     key("http.hosts", TextList, Value("[]"), AfterRestart, "[\"build.example.org\"]",
         "Host names that requests may name, in addition to `localhost` and the addresses of this machine."),

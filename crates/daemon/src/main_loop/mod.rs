@@ -77,8 +77,9 @@ impl MainLoop {
         }
     }
 
-    /// Sets the addresses that clients can change.
+    /// Sets the addresses that clients can change, and the browsers that have logged in there.
     pub(crate) fn set_listeners(&mut self, listeners: AddedListeners) {
+        self.notifier.set_logins(listeners.logins());
         self.effects.listeners = Some(listeners);
     }
 

@@ -1,12 +1,17 @@
-//! Delivers a notification by a command under a guard, and by a webhook.
+//! Delivers a notification by a command under a guard, by a webhook, and to browsers.
 
-use super::{message::UserNotification, settings::NotifySettings};
+use super::{message::UserNotification, push::PushSender, settings::NotifySettings};
 use crate::{environment, spawn_context::SpawnContext};
 use bytes::Bytes;
 use jackfield_agents::{AgentExit, AgentProcessEvent, LaunchCommand, StdoutFormat, StopUrgency};
 use jackfield_protocol::chain;
+use jackfield_web::login::DeviceLogins;
 use reqwest::{Client, Url, header::CONTENT_TYPE, redirect::Policy};
-use std::{path::PathBuf, sync::OnceLock, time::Duration};
+use std::{
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 use tokio::{sync::mpsc, time::timeout};
 
 /// The timeout of a hook.
@@ -20,12 +25,14 @@ pub(super) struct NotificationSender {
     spawn_context: SpawnContext,
     /// Created on first use, since it reads the machine's certificates.
     client: OnceLock<Option<Client>>,
+    push: Option<PushSender>,
 }
 
 impl NotificationSender {
     pub(super) fn new(
         settings: &NotifySettings,
         spawn_context: SpawnContext,
+        logins: Option<Arc<DeviceLogins>>,
     ) -> NotificationSender {
         let url = settings.url.as_deref().and_then(|it| Url::parse(it).ok());
         NotificationSender {
@@ -33,11 +40,15 @@ impl NotificationSender {
             url,
             spawn_context,
             client: OnceLock::new(),
+            push: logins.map(|it| PushSender::new(it, settings.push_content)),
         }
     }
 
     pub(super) async fn deliver(&self, number: u64, message: UserNotification) {
         let event = message.event.as_str();
+        if let Some(push) = &self.push {
+            push.deliver(&message).await;
+        }
         if let Some(argv) = &self.command
             && let Err(why) = self.run_command(argv, number, &message).await
         {

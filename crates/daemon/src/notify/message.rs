@@ -2,7 +2,7 @@
 
 use super::settings::NotifyEvent;
 use jackfield_events::SessionSummary;
-use jackfield_hub::{Note, SessionId, Time, rfc3339};
+use jackfield_hub::{Note, SessionId, Time, rfc3339, tenant_of};
 use jackfield_protocol::redact::SecretRedactor;
 use serde_json::{Value, json};
 
@@ -11,6 +11,8 @@ use serde_json::{Value, json};
 pub(super) struct UserNotification {
     pub(super) event: NotifyEvent,
     pub(super) session: SessionId,
+    /// The tenant of the session.
+    pub(super) tenant: Option<String>,
     /// On one line.
     pub(super) json: String,
 }
@@ -60,7 +62,8 @@ impl UserNotification {
             _ => {}
         }
         json["at"] = rfc3339(now.0).into();
-        Some(UserNotification { event, session: session.clone(), json: json.to_string() })
+        let tenant = tenant_of(session).map(str::to_owned);
+        Some(UserNotification { event, session: session.clone(), tenant, json: json.to_string() })
     }
 }
 

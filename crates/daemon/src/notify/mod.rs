@@ -1,10 +1,11 @@
-//! Notifies the user with a command or a webhook when an agent needs them, is done or failed.
+//! Notifies the user with a command, a webhook or Web Push when an agent needs them, is done or failed.
 //!
 //! The loop never waits for it: notifications go into a bounded queue, and a task delivers a few at once,
 //! each with a timeout. A failed notification is logged.
 
 mod delivery;
 mod message;
+mod push;
 mod settings;
 
 pub use settings::{NotifyEvent, NotifySettings};
@@ -13,6 +14,7 @@ use crate::{clock, environment, spawn_context::SpawnContext};
 use delivery::NotificationSender;
 use jackfield_hub::{Hub, Note};
 use jackfield_protocol::redact::SecretRedactor;
+use jackfield_web::login::DeviceLogins;
 use message::UserNotification;
 use std::{sync::Arc, time::Duration};
 use tokio::{
@@ -30,6 +32,8 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 pub(crate) struct UserNotifier {
     settings: Option<NotifySettings>,
     spawn_context: SpawnContext,
+    /// The browsers that may have subscribed to notifications.
+    logins: Option<Arc<DeviceLogins>>,
     /// Created on first use.
     queue: Option<NotificationQueue>,
 }
@@ -45,24 +49,34 @@ impl UserNotifier {
         settings: Option<NotifySettings>,
         spawn_context: SpawnContext,
     ) -> UserNotifier {
-        UserNotifier { settings, spawn_context, queue: None }
+        UserNotifier { settings, spawn_context, logins: None, queue: None }
+    }
+
+    /// Also notifies the browsers that have subscribed.
+    pub(crate) fn set_logins(&mut self, logins: Arc<DeviceLogins>) {
+        (self.logins, self.queue) = (Some(logins), None);
     }
 
     /// Sends a notification if the settings want it.
     pub(crate) fn on_note(&mut self, note: &Note, hub: &Hub) {
-        let Some(settings) = &self.settings else { return };
         let Some((event, session)) = message::event_of_note(note) else { return };
-        if !settings.wants(event) {
+        if self.settings.as_ref().is_some_and(|it| !it.wants(event)) || !self.has_recipients() {
             return;
         }
-        let queue =
-            self.queue.get_or_insert_with(|| NotificationQueue::new(settings, &self.spawn_context));
+        let queue = self.queue.get_or_insert_with(|| {
+            let settings = self.settings.clone().unwrap_or_default();
+            NotificationQueue::new(&settings, &self.spawn_context, self.logins.clone())
+        });
         let message =
             UserNotification::new(note, hub.session(session), clock::now(), &queue.redactor);
         let Some(message) = message else { return };
         if queue.messages.try_send(message).is_err() {
             tracing::warn!(%session, event = event.as_str(), "notification queue is full; dropping notification");
         }
+    }
+
+    fn has_recipients(&self) -> bool {
+        self.settings.is_some() || self.logins.as_ref().is_some_and(|it| it.has_subscriptions())
     }
 
     /// Applies new settings; queued notifications still use the old ones.
@@ -80,10 +94,14 @@ impl UserNotifier {
 }
 
 impl NotificationQueue {
-    fn new(settings: &NotifySettings, spawn_context: &SpawnContext) -> NotificationQueue {
+    fn new(
+        settings: &NotifySettings,
+        spawn_context: &SpawnContext,
+        logins: Option<Arc<DeviceLogins>>,
+    ) -> NotificationQueue {
         let (messages, queued) = mpsc::channel(QUEUE_MAX);
         let redactor = SecretRedactor::new(&environment::process_env().collect::<Vec<_>>());
-        let sender = NotificationSender::new(settings, spawn_context.clone());
+        let sender = NotificationSender::new(settings, spawn_context.clone(), logins);
         NotificationQueue {
             messages,
             redactor,

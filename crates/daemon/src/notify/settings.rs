@@ -36,6 +36,8 @@ pub struct NotifySettings {
     pub url: Option<String>,
     /// All events, if omitted.
     pub on: Option<Vec<NotifyEvent>>,
+    /// Whether notifications in browsers have the title and the request, too.
+    pub push_content: bool,
 }
 
 impl NotifySettings {
@@ -50,9 +52,6 @@ impl NotifySettings {
         }
         match &self.url {
             Some(url) => check_url(url),
-            None if self.command.is_none() => {
-                Err("[notify] has no effect: set `command`, `url`, or both".to_owned())
-            }
             None => Ok(()),
         }
     }
@@ -113,8 +112,8 @@ mod tests {
     }
 
     #[test]
-    fn command_or_url_is_required_and_events_are_filtered() {
-        assert!(NotifySettings::default().check().unwrap_err().contains("has no effect"));
+    fn command_is_not_empty_and_events_are_filtered() {
+        assert_eq!(NotifySettings::default().check(), Ok(()), "browsers may have subscribed");
         let empty = NotifySettings { command: Some(Vec::new()), ..NotifySettings::default() };
         assert!(empty.check().unwrap_err().contains("is empty"));
         let some =

@@ -19,7 +19,7 @@ const SESSION_CHECK_EVERY: Duration = Duration::from_secs(1);
 
 /// The login links and devices of one state directory.
 pub struct DeviceLogins {
-    file: LoginFile,
+    pub(super) file: LoginFile,
     authenticator: ClientAuthenticator,
     find_tenant: FindTenant,
     attempts: AttemptLimiter,

@@ -28,6 +28,11 @@ impl LoginFile {
         LoginFile { path: path.to_owned(), last: Mutex::default() }
     }
 
+    /// Another file in the same directory.
+    pub(super) fn sibling(&self, name: &str) -> PathBuf {
+        self.path.with_file_name(name)
+    }
+
     /// The current content. Nothing is accepted from a file that cannot be read.
     pub(super) fn read(&self) -> Arc<StoredLogins> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);

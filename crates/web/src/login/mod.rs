@@ -3,7 +3,7 @@
 //! Read in this order: `stored_logins` is what is stored about links and devices, `login_file` the
 //! file that the daemon and the commands share, `secret` creates and compares secrets, `cookie`
 //! reads and writes the cookie. [`DeviceLogins`] combines them; `attempt_limiter` limits wrong
-//! codes.
+//! codes, `subscriptions` has the devices that get notifications.
 //!
 //! **Invariant:** the file contains no secret, only hashes of them.
 //!
@@ -16,6 +16,7 @@ mod device_logins;
 mod login_file;
 mod secret;
 mod stored_logins;
+mod subscriptions;
 #[cfg(test)]
 mod tests;
 
@@ -24,3 +25,4 @@ pub use device_logins::{
     DeviceLogins, DeviceSession, FindTenant, LoginLink, LoginOwner, LoginRefusal,
 };
 pub use stored_logins::{DEVICE_NAME_CHARS_MAX, DeviceRecord, is_device_name};
+pub use subscriptions::SubscribedDevice;

@@ -1,6 +1,7 @@
 //! What is stored about login links and devices, and how logins change it.
 
 use super::secret::{SecretHash, random_device_secret, random_id, random_link_code};
+use crate::push::PushSubscription;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -58,6 +59,9 @@ pub struct DeviceRecord {
     pub last_seen_at: u64,
     pub(super) owner: OwnerRecord,
     pub(super) secret: SecretHash,
+    /// Where notifications are sent, if the user wants them on this device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) push: Option<PushSubscription>,
 }
 
 impl DeviceRecord {
@@ -138,6 +142,7 @@ impl StoredLogins {
         let device = DeviceRecord {
             id: replaced.as_ref().map_or_else(|| random_id("d-"), |it| it.id.clone()),
             created_at: replaced.as_ref().map_or(now, |it| it.created_at),
+            push: replaced.as_ref().and_then(|it| it.push.clone()),
             name: replaced.map_or_else(|| clean_name(name), |it| it.name),
             last_seen_at: now,
             owner,

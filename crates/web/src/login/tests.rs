@@ -3,6 +3,7 @@
 use super::device_logins::{DeviceLogins, LoginOwner, LoginRefusal, NewLogin};
 use super::stored_logins::{LINK_LIFETIME, OwnerRecord, StoredLogins, TooManyDevices, millis};
 use super::{is_device_name, secret::SecretHash};
+use crate::push::PushSubscription;
 use bytes::Bytes;
 use jackfield_transport::{
     BearerToken, ClientAuthenticator, PeerIdentity, TenantIdentity, TokenFile,
@@ -192,4 +193,38 @@ fn device_name_is_visible_text_of_limited_length() {
     let named =
         |it: &str| StoredLogins::default().add_device(operator(), it, None, 1).unwrap().device.name;
     assert_eq!([named("\u{1b}[31mX\u{202e}"), named(" \n")], ["[31mX", "a browser"]);
+}
+
+#[test]
+fn subscription_belongs_to_its_device_and_is_dropped_with_it_or_when_it_expires() {
+    let bench = LoginBench::new();
+    let (own, tenant) =
+        (bench.log_in(LoginOwner::Operator), bench.log_in(LoginOwner::Tenant("acme".into())));
+    let subscription = |endpoint: &str| PushSubscription {
+        endpoint: endpoint.to_owned(),
+        p256dh: "key".to_owned(),
+        auth: "auth".to_owned(),
+    };
+    let subscribe = |login: &NewLogin, endpoint: &str| {
+        bench.logins.set_subscription(&login.device.id, Some(subscription(endpoint))).unwrap();
+    };
+    assert!(!bench.logins.has_subscriptions());
+    subscribe(&own, "one");
+    subscribe(&tenant, "two");
+    let endpoints = |tenant: Option<&str>| -> Vec<String> {
+        let devices = bench.logins.subscribed_devices(tenant);
+        devices.into_iter().map(|it| it.subscription.endpoint).collect()
+    };
+    assert_eq!(
+        (endpoints(None), endpoints(Some("acme"))),
+        (vec!["one".into()], vec!["two".into()])
+    );
+    assert_eq!(endpoints(Some("other")), [""; 0]);
+    subscribe(&own, "three");
+    bench.logins.drop_subscription(&own.device.id, "one").unwrap();
+    assert_eq!(endpoints(None), ["three"], "another subscription has expired");
+    bench.logins.drop_subscription(&own.device.id, "three").unwrap();
+    assert_eq!(endpoints(None), [""; 0]);
+    bench.logins.revoke_device(&tenant.device.id).unwrap();
+    assert!(!bench.logins.has_subscriptions());
 }

@@ -3,6 +3,8 @@
 use crate::rest::{
     RestState, agents, asks, events, logins, logins::LOGIN_BODY_BYTES_MAX, operations, runs,
     sessions, upload, usage,
+    RestState, agents, asks, events, logins, logins::LOGIN_BODY_BYTES_MAX, operations, push, runs,
+    sessions, upload,
 };
 use axum::{Json, Router, extract::DefaultBodyLimit, routing::get};
 use serde_json::Value;
@@ -88,6 +90,8 @@ fn routes() -> OpenApiRouter<Arc<RestState>> {
         .routes(routes!(logins::log_out))
         .routes(routes!(logins::list_devices))
         .routes(routes!(logins::rename_device, logins::revoke_device))
+        .routes(routes!(push::show_push_key))
+        .routes(routes!(push::subscribe_device, push::unsubscribe_device))
         .routes(routes!(operations::healthz))
         .routes(routes!(operations::readyz))
         .routes(routes!(operations::metrics))
