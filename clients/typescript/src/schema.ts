@@ -350,8 +350,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List all sessions, the latest first
-         * @description A session that changes while the pages are read is listed on the last pages, possibly for the second time.
+         * List all sessions, the latest first, or as the query says
+         * @description A session that changes while the pages are read is listed on the last pages, possibly for the second time. In a list
+         *     that is not sorted by `updated`, it may be missed.
          */
         get: operations["list_sessions"];
         put?: never;
@@ -392,6 +393,43 @@ export interface paths {
         put?: never;
         /** Cancel the running turn of a session and withdraw its queued prompts */
         post: operations["cancel_turn"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{sessionId}/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the files that a session changed, by turn and in its git repository
+         * @description The whole log is read, and the session is not woken.
+         */
+        get: operations["session_changes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{sessionId}/changes/diff": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show the diff of one file between the last commit and the work tree */
+        get: operations["session_diff"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -444,6 +482,26 @@ export interface paths {
          * @description `jackfield sessions import` reads the export. The last line has a checksum; a truncated response has none.
          */
         get: operations["export_session"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{sessionId}/find": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Find a text in the prompts, messages, thoughts and tool calls of a session
+         * @description A match may be split over several chunks of one message. The whole log is read, and the session is not woken.
+         */
+        get: operations["find_in_session"];
         put?: never;
         post?: never;
         delete?: never;
@@ -575,6 +633,26 @@ export interface paths {
         patch: operations["change_settings"];
         trace?: never;
     };
+    "/api/sessions/{sessionId}/timeline": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show the last turns of a session as spans: queue, model, thinking, text, tools, requests to the user
+         * @description The whole log is read, and the session is not woken.
+         */
+        get: operations["session_timeline"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/upload": {
         parameters: {
             query?: never;
@@ -590,6 +668,27 @@ export interface paths {
          *     `imagePaths` of a run; if the file is in the project of the run, also for `attachments`.
          */
         post: operations["upload_files"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Sum the tokens and cost that agents report, over all sessions
+         * @description What an agent does not report is unknown, not zero: `known` is the number of turns with known tokens. The first
+         *     request reads the logs of all sessions of that time, later ones only new events.
+         */
+        get: operations["show_usage"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -987,6 +1086,18 @@ export interface components {
             /** @description Its output is sent while it works. An agent that prints plain text may print all of it at the end. */
             streaming: boolean;
         };
+        /** @description The changes of one file in one turn. */
+        ChangedFile: {
+            /** @description The number of lines. */
+            additions: number;
+            deletions: number;
+            /** @description A unified diff; absent if the agent reports none, or if there are too many. */
+            diff?: string | null;
+            path: string;
+            /** @description The events that report it. */
+            seqs: number[];
+            status: components["schemas"]["FileStatus"];
+        };
         /** @description One value of a setting. */
         Choice: {
             id: string;
@@ -1001,6 +1112,12 @@ export interface components {
          * @enum {string}
          */
         Code: "BAD_REQUEST" | "VALIDATION_FAILED" | "FORBIDDEN" | "NOT_FOUND" | "FILE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "CONFLICT" | "IDEMPOTENCY_KEY_IN_USE" | "IDEMPOTENCY_KEY_REUSED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "RATE_LIMITED" | "AGENT_UNAVAILABLE" | "AGENT_AUTH_REQUIRED" | "AGENT_EXECUTION_FAILED" | "AGENT_CONNECTION_DROPPED" | "UPSTREAM_UNAVAILABLE" | "INTERNAL_ERROR" | "UNAUTHORIZED" | "MISDIRECTED" | "OVERLOADED";
+        /** @description An amount of money. */
+        Cost: {
+            /** Format: double */
+            amount: number;
+            currency: string;
+        };
         /**
          * @description A browser that has logged in.
          * @example {
@@ -1141,6 +1258,13 @@ export interface components {
             /** @enum {string} */
             t: "permission-response";
         };
+        /** @description A unified diff. */
+        FileDiff: {
+            diff: string;
+            path: string;
+        };
+        /** @enum {string} */
+        FileStatus: "added" | "modified" | "deleted";
         /** @description An event of the log of a followed session. */
         FollowedEvent: {
             event: components["schemas"]["LogEvent"];
@@ -1168,6 +1292,25 @@ export interface components {
          */
         Forked: {
             sessionId: string;
+        };
+        /** @description What changed since the last commit. */
+        GitChanges: {
+            /** @description `null` if a commit is checked out and no branch. */
+            branch?: string | null;
+            files: components["schemas"]["GitFile"][];
+        };
+        /** @description A file that differs from the last commit. */
+        GitFile: {
+            /**
+             * Format: int64
+             * @description `null` for binary and new files.
+             */
+            additions?: number | null;
+            /** Format: int64 */
+            deletions?: number | null;
+            /** @description Relative to the work tree. */
+            path: string;
+            status: components["schemas"]["FileStatus"];
         };
         /** @description An event of `/api/events`: its name, and its data as JSON. */
         ListEvent: {
@@ -1287,6 +1430,17 @@ export interface components {
             /** @description The tenant of the device; by default that of the token, or the operator. */
             tenant?: string | null;
         };
+        /** @description Matches in a session, the newest first. */
+        MatchList: {
+            /** @description Whether there are earlier matches. */
+            hasMore: boolean;
+            matches: components["schemas"]["TextMatch"][];
+        };
+        /**
+         * @description What a match is part of.
+         * @enum {string}
+         */
+        MatchedPart: "prompt" | "text" | "thought" | "tool";
         /**
          * @description Who a request comes from.
          * @example {
@@ -1314,6 +1468,11 @@ export interface components {
         /** @description The device of a request. */
         MyDevice: {
             id: string;
+            name: string;
+        };
+        /** @description The turns of one day, agent, model or project. */
+        NamedGroup: components["schemas"]["UsageGroup"] & {
+            /** @description The day (`2026-11-18`), agent, model or directory; `unknown` if it is not reported. */
             name: string;
         };
         /** @description A mode or a model. */
@@ -1428,6 +1587,10 @@ export interface components {
             /** Format: int64 */
             sessions?: number | null;
             version?: string | null;
+        };
+        ReportedTurnUsage: {
+            cost?: components["schemas"]["Cost"] | null;
+            tokens: components["schemas"]["TokenCounts"];
         };
         /** @enum {string} */
         Role: "user" | "agent";
@@ -1629,6 +1792,10 @@ export interface components {
          *       ],
          *       "cwd": "/srv/project",
          *       "title": "fix the parser",
+         *       "cost": {
+         *         "amount": 0.42,
+         *         "currency": "USD"
+         *       },
          *       "state": "idle",
          *       "turns": 2,
          *       "queued": 0,
@@ -1654,6 +1821,7 @@ export interface components {
             asks: number;
             /** Format: int64 */
             clients: number;
+            cost?: components["schemas"]["Cost"] | null;
             /** @description The working directory. */
             cwd: string;
             /** @description What the session waits for, in a sentence. */
@@ -1663,6 +1831,10 @@ export interface components {
              * @description The sequence number of the last event.
              */
             events: number;
+            /** @description The host of the session in a fleet. */
+            host?: string | null;
+            /** @description The name that a client gave the session. */
+            name?: string | null;
             openedAt: string;
             /** Format: int64 */
             pid?: number | null;
@@ -1680,6 +1852,8 @@ export interface components {
             /** @description Why the policy cannot be enforced, if it cannot. */
             unheard?: string | null;
             updatedAt: string;
+            /** @description Since when a request waits for the user. */
+            waitingSince?: string | null;
         };
         /**
          * @description A change of a session.
@@ -1690,6 +1864,12 @@ export interface components {
         SessionChange: {
             /** @description The new name; `null` removes the name. No two sessions have the same one. */
             name: string | null;
+        };
+        /** @description The files that a session changed. */
+        SessionChanges: {
+            git?: components["schemas"]["GitChanges"] | null;
+            /** @description By turn, as tool calls report them. */
+            turns: components["schemas"]["TurnChanges"][];
         };
         /** @description An event of a session: its name, and its data as JSON. */
         SessionEvent: {
@@ -1790,6 +1970,12 @@ export interface components {
             /** @description Tokens, time and cost of each turn, and their total. */
             usage?: Record<string, unknown> | null;
         };
+        /** @description The last turns of a session, in order. */
+        SessionTurns: {
+            /** @description Whether there are earlier turns. */
+            hasBefore: boolean;
+            turns: components["schemas"]["TurnSpans"][];
+        };
         /** @description An option of an agent. */
         SettingOption: {
             choices: components["schemas"]["OptionChoice"][];
@@ -1813,6 +1999,8 @@ export interface components {
             model?: string | null;
             option?: components["schemas"]["OptionChange"] | null;
         };
+        /** @enum {string} */
+        SpanKind: "queue" | "model" | "thinking" | "text" | "tool" | "ask";
         /** @description The settings of a run, which are stored with its prompt. */
         Start: {
             /** @default  */
@@ -1870,6 +2058,39 @@ export interface components {
             auth: string;
             p256dh: string;
         };
+        /** @description A place where the text was found. */
+        TextMatch: {
+            /**
+             * Format: int64
+             * @description Its time, in milliseconds since the epoch.
+             */
+            at: number;
+            /** @description Where the match begins in the text of its event, in UTF-16 code units. */
+            offset: number;
+            part: components["schemas"]["MatchedPart"];
+            /**
+             * Format: int64
+             * @description The event in which the match begins.
+             */
+            seq: number;
+            /** @description The match with some text around it, on one line. */
+            snippet: string;
+        };
+        /** @description Tokens of a turn. What the agent does not report is unknown, not zero. */
+        TokenCounts: {
+            /** Format: int64 */
+            cachedRead?: number | null;
+            /** Format: int64 */
+            cachedWrite?: number | null;
+            /** Format: int64 */
+            input?: number | null;
+            /** Format: int64 */
+            output?: number | null;
+            /** Format: int64 */
+            thought?: number | null;
+            /** Format: int64 */
+            total?: number | null;
+        };
         /** @description Token counts. A count that the agent did not report is absent, not zero. */
         TokenUsage: {
             /** Format: int64 */
@@ -1884,6 +2105,51 @@ export interface components {
             thought_tokens?: number | null;
             /** Format: int64 */
             total_tokens?: number | null;
+        };
+        /** @description The files that were changed in one turn, by path. */
+        TurnChanges: {
+            files: components["schemas"]["ChangedFile"][];
+            /** Format: int64 */
+            turn: number;
+        };
+        TurnSpan: {
+            /** Format: int64 */
+            durationMs: number;
+            kind: components["schemas"]["SpanKind"];
+            /**
+             * Format: int64
+             * @description The event in which the span begins.
+             */
+            seq: number;
+            /**
+             * Format: int64
+             * @description Milliseconds after the start of the turn; the time in the queue is before it.
+             */
+            startMs: number;
+            /** @description The title of a tool call or of a request to the user. */
+            title?: string | null;
+        };
+        TurnSpans: {
+            /** @description The client that sent the prompt. */
+            by: string;
+            /**
+             * Format: int64
+             * @description Absent while the turn runs.
+             */
+            endedAt?: number | null;
+            /** @description The stop reason, `failed` or `interrupted`; absent while the turn runs. */
+            outcome?: string | null;
+            /** Format: int64 */
+            queuedMs: number;
+            spans: components["schemas"]["TurnSpan"][];
+            /**
+             * Format: int64
+             * @description Milliseconds since the epoch.
+             */
+            startedAt: number;
+            /** Format: int64 */
+            turn: number;
+            usage?: components["schemas"]["ReportedTurnUsage"] | null;
         };
         /** @enum {string} */
         TurnStatus: "completed" | "failed" | "cancelled";
@@ -1928,6 +2194,32 @@ export interface components {
         /** @description The stored files, in the order of the request. */
         UploadedFiles: {
             files: components["schemas"]["UploadedFile"][];
+        };
+        /** @description The turns of one agent, model, day or project. */
+        UsageGroup: {
+            /** @description One cost per currency. */
+            costs: components["schemas"]["Cost"][];
+            /**
+             * Format: int64
+             * @description The number of turns with known tokens.
+             */
+            known: number;
+            /** Format: int64 */
+            sessions: number;
+            tokens: components["schemas"]["TokenCounts"];
+            /** Format: int64 */
+            turns: number;
+        };
+        /**
+         * @description What the turns of a group have in common.
+         * @enum {string}
+         */
+        UsageGrouping: "day" | "agent" | "model" | "project";
+        /** @description Tokens and cost by day, agent, model or project. */
+        UsageTable: {
+            by: components["schemas"]["UsageGrouping"];
+            groups: components["schemas"]["NamedGroup"][];
+            sum: components["schemas"]["UsageGroup"];
         };
         /**
          * @description A prompt that waits.
@@ -3084,9 +3376,24 @@ export interface operations {
     list_sessions: {
         parameters: {
             query?: {
+                /**
+                 * @description Only sessions in one of these states, separated by commas.
+                 * @example working,asks
+                 */
+                state?: string;
+                /** @description Only sessions of this agent. */
+                agent?: string;
+                /** @description Only sessions in this working directory. */
+                cwd?: string;
+                /** @description Only sessions with this text in their id, name, title, agent or directory; case does not matter. */
+                text?: string;
+                /** @description What the list is sorted by [default: updated]. */
+                sort?: "updated" | "opened" | "title" | "agent" | "cost";
+                /** @description The direction [default: `asc` for texts, `desc` for times and costs]. */
+                order?: "asc" | "desc";
                 /** @description The maximum number of sessions [default: 100]. */
                 limit?: number;
-                /** @description The `nextCursor` of the previous page. */
+                /** @description The `nextCursor` of the previous page of the same query. */
                 cursor?: string;
             };
             header?: never;
@@ -3385,6 +3692,118 @@ export interface operations {
             };
         };
     };
+    session_changes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example s-7f3abcdefghi */
+                sessionId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the changed files */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionChanges"];
+                };
+            };
+            /** @description the token or the cookie is missing or wrong */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the session does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the hub does not reply */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    session_diff: {
+        parameters: {
+            query: {
+                /** @description A path of the list, relative to the work tree. */
+                path: string;
+            };
+            header?: never;
+            path: {
+                /** @example s-7f3abcdefghi */
+                sessionId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the diff; empty if the file is unchanged */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FileDiff"];
+                };
+            };
+            /** @description the query is invalid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the token or the cookie is missing or wrong */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the session, its repository or the file does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the hub does not reply */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     close_session: {
         parameters: {
             query?: never;
@@ -3529,6 +3948,72 @@ export interface operations {
                 };
                 content: {
                     "application/x-ndjson": string;
+                };
+            };
+            /** @description the query is invalid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the token or the cookie is missing or wrong */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the session does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the hub does not reply */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    find_in_session: {
+        parameters: {
+            query: {
+                /** @description The text; case does not matter. */
+                text: string;
+                /** @description The maximum number of matches [default: 100]. */
+                limit?: number;
+                /** @description Only matches that begin before this event. */
+                before?: number;
+            };
+            header?: never;
+            path: {
+                /** @example s-7f3abcdefghi */
+                sessionId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the newest matches */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MatchList"];
                 };
             };
             /** @description the query is invalid */
@@ -4148,6 +4633,70 @@ export interface operations {
             };
         };
     };
+    session_timeline: {
+        parameters: {
+            query?: {
+                /** @description Only turns before this one. */
+                before?: number;
+                /** @description The maximum number of turns [default: 20]. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @example s-7f3abcdefghi */
+                sessionId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the turns */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionTurns"];
+                };
+            };
+            /** @description the query is invalid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the token or the cookie is missing or wrong */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the session does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the hub does not reply */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     upload_files: {
         parameters: {
             query?: {
@@ -4195,6 +4744,61 @@ export interface operations {
             };
             /** @description the body is larger than 16 MiB */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    show_usage: {
+        parameters: {
+            query?: {
+                /** @description What the groups are [default: day]. */
+                by?: "day" | "agent" | "model" | "project";
+                /**
+                 * @description Only turns of the last hours, days or weeks: `12h`, `30d`, `4w`.
+                 * @example 30d
+                 */
+                since?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the groups by name, and their sum */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UsageTable"];
+                };
+            };
+            /** @description the query is invalid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the token or the cookie is missing or wrong */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the hub does not reply */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
