@@ -64,6 +64,12 @@ describe("tool calls", () => {
     expect((call as ToolItem).status).toBe("unfinished");
   });
 
+  test("a call that only its permission request describes has that title", () => {
+    const asked = event("asked", { ask: 1, frame: { params: { toolCall: { toolCallId: "1", title: "rm x", kind: "delete" } } } });
+    const [, call] = fold([asked, update("tool_call_update", { toolCallId: "1", status: "completed" })]);
+    expect(call).toMatchObject({ kind: "tool", title: "rm x", toolKind: "delete", status: "done" });
+  });
+
   test("an answer is added to its request, with the name of the option", () => {
     const options = [{ optionId: "1", name: "Yes", kind: "allow_once" }];
     const asked = event("asked", { ask: 4, frame: { params: { toolCall: { toolCallId: "1", title: "rm x" }, options } } });

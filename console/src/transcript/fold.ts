@@ -34,6 +34,8 @@ export class Transcript {
   readonly #calls = new Map<string, number>();
   readonly #asks = new Map<number, number>();
   readonly #optionNames = new Map<string, { name: string; kind: string }>();
+  /** The calls of permission requests: some agents describe a call only there. */
+  readonly #requestedCalls = new Map<string, Json | undefined>();
   readonly #openCalls = new Set<number>();
   #plan: number | undefined;
   #turn: RunningTurn | undefined;
@@ -210,7 +212,9 @@ export class Transcript {
     const turn = numberMember(event, "turn") ?? this.#turn?.turn ?? 0;
     const known = this.#calls.get(callId);
     if (known !== undefined && !(isMade && (this.items[known] as ToolItem).turn !== turn)) return known;
-    const index = this.#push(newToolCall(callId, turn, event.seq, event.at));
+    const call = newToolCall(callId, turn, event.seq, event.at);
+    const index = this.#push(mergeToolDescription(call, this.#requestedCalls.get(callId)));
+    this.#requestedCalls.delete(callId);
     this.#calls.set(callId, index);
     return index;
   }
@@ -256,6 +260,7 @@ export class Transcript {
     }
     const index = this.#calls.get(callId);
     if (index !== undefined) this.#update<ToolItem>(index, event, (it) => mergeToolDescription(it, call));
+    else if (callId !== "") this.#requestedCalls.set(callId, call);
     const known = index === undefined ? "" : (this.items[index] as ToolItem).title;
     const title = stringMember(params, "message") || stringMember(call, "title") || known;
     const why = stringMember(member(event, "decision"), "why");

@@ -3,7 +3,7 @@
 /** Tests of the HTML that texts of agents become. */
 
 import { describe, expect, test } from "vitest";
-import { markdownBlocks, splitMarkdown, type MarkdownBlock } from "./markdown";
+import { markdownBlocks, type MarkdownBlock } from "./markdown";
 
 const html = (text: string): string =>
   markdownBlocks(text, [])
@@ -84,21 +84,4 @@ test("a growing text keeps its earlier blocks", () => {
   }
   expect(blocks.map((it) => it.kind).join(" ")).toBe("html html code html html");
   expect(blocks[2]).toMatchObject({ language: "rust", text: "fn main() {}" });
-});
-
-describe("long texts are divided", () => {
-  const paragraph = `${"word ".repeat(400)}\n\n`;
-
-  test("between blocks, and the parts stay when the text grows", () => {
-    const text = paragraph.repeat(20);
-    const segments = splitMarkdown(text);
-    expect(segments.length).toBeGreaterThan(3);
-    expect(segments.join("")).toBe(text);
-    expect(splitMarkdown(text + "more").slice(0, segments.length - 1)).toEqual(segments.slice(0, -1));
-  });
-
-  test("not inside of code", () => {
-    const code = `\`\`\`\n${"line\n\n".repeat(3000)}\`\`\`\n\n`;
-    expect(splitMarkdown(code + paragraph)).toEqual([code, paragraph]);
-  });
 });

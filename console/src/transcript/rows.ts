@@ -5,7 +5,7 @@
  */
 
 import type { AgentItem, Item, MessagePart } from "./item";
-import { splitMarkdown } from "./markdown";
+import { splitMarkdown } from "./split-markdown";
 
 export interface Row {
   key: string;
@@ -44,28 +44,61 @@ function rowsOf(item: Item, before: KnownRows | undefined): Row[] {
     const parts = item.kind === "user" || item.kind === "thought" ? item.parts : [];
     return [{ key: item.key, item, parts, isFirst: true, isLast: true }];
   }
-  const groups = item.parts.flatMap((it): MessagePart[] =>
-    it.type === "text" ? splitGrowing(it.text, item, before).map((text) => ({ type: "text", text })) : [it],
-  );
-  return groups.map((part, index) => {
-    const old = before?.rows[index];
-    const [isFirst, isLast] = [index === 0, index === groups.length - 1];
+  const drafts = growRows(item, before) ?? splitRows(item);
+  return drafts.map(({ key, part }, index) => {
+    const old = before?.rows.find((it) => it.key === key);
+    const [isFirst, isLast] = [index === 0, index === drafts.length - 1];
     // A finished part of a message that grows is not drawn again.
-    if (old && old.isLast === isLast && old.item.seq === item.seq && isSamePart(old.parts[0], part)) return old;
-    const key = isFirst ? item.key : `${item.key}/${index}`;
+    if (old && old.isFirst === isFirst && old.isLast === isLast && isSamePart(old.parts[0], part)) return old;
     return { key, item, parts: [part], isFirst, isLast };
   });
+}
+
+interface RowDraft {
+  key: string;
+  part: MessagePart;
 }
 
 const isSamePart = (a: MessagePart | undefined, b: MessagePart): boolean =>
   a === b || (a?.type === "text" && b.type === "text" && a.text === b.text);
 
-/** Divides a text. If it only has grown, its finished parts are taken from the rows before. */
-function splitGrowing(text: string, item: AgentItem, before: KnownRows | undefined): string[] {
-  const old = before?.item;
-  const isGrown = item.parts.length === 1 && old?.kind === "message" && old.seq === item.seq && old.parts.length === 1;
-  if (!isGrown || before === undefined) return splitMarkdown(text);
-  const done = before.rows.slice(0, -1).map((it) => (it.parts[0]?.type === "text" ? it.parts[0].text : ""));
-  const length = done.reduce((sum, it) => sum + it.length, 0);
-  return [...done, ...splitMarkdown(text.slice(length))];
+const rowKey = (item: Item, index: number): string => (index === 0 ? item.key : `${item.key}/${index}`);
+
+function splitRows(item: AgentItem): RowDraft[] {
+  const parts = item.parts.flatMap((it): MessagePart[] =>
+    it.type === "text" ? splitMarkdown(it.text).map((text) => ({ type: "text", text })) : [it],
+  );
+  return parts.map((part, index) => ({ key: rowKey(item, index), part }));
+}
+
+/** The rows of a text that has grown at its end, or whose beginning was loaded. Rows in between keep key and text. */
+function growRows(item: AgentItem, before: KnownRows | undefined): RowDraft[] | undefined {
+  const [old, text] = [before && textOf(before.item), textOf(item)];
+  if (before === undefined || old === undefined || text === undefined) return undefined;
+  const rows = before.rows.map((it) => ({ key: it.key, part: it.parts[0] as MessagePart }));
+  if (before.item.seq === item.seq && text.length >= old.length) {
+    const done = rows.slice(0, -1);
+    const length = done.reduce((sum, it) => sum + (it.part.type === "text" ? it.part.text.length : 0), 0);
+    const last = rows[rows.length - 1] as RowDraft;
+    const added = splitMarkdown(text.slice(length)).map((it, index): RowDraft => {
+      const key = index === 0 ? last.key : rowKey(item, done.length + index);
+      return { key, part: { type: "text", text: it } };
+    });
+    return [...done, ...added];
+  }
+  const loaded = text.slice(0, text.length - old.length);
+  const isInCode = (loaded.match(/^ {0,3}(?:`{3,}|~{3,})/gm)?.length ?? 0) % 2 === 1;
+  if (item.seq >= before.item.seq || isInCode || !text.endsWith(old)) return undefined;
+  // The row in which the text began so far gets the rest of its block.
+  const [first, ...others] = rows as [RowDraft, ...RowDraft[]];
+  const earlier = splitMarkdown(loaded);
+  const rest = (earlier.pop() ?? "") + (first.part.type === "text" ? first.part.text : "");
+  const added = earlier.map((it, index): RowDraft => ({ key: `${item.key}/${item.seq}-${index}`, part: { type: "text", text: it } }));
+  return [...added, { key: first.key, part: { type: "text", text: rest } }, ...others];
+}
+
+/** The text of a message that is nothing but text. */
+function textOf(item: Item): string | undefined {
+  const part = item.kind === "message" && item.parts.length === 1 ? item.parts[0] : undefined;
+  return part?.type === "text" ? part.text : undefined;
 }

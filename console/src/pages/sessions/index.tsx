@@ -10,12 +10,14 @@ import { formatNumberOf } from "../../ui/format";
 import { NewSessionButton } from "../../ui/new-session-button";
 import { isPlainKey } from "../../ui/plain-key";
 import { WaitingBanner } from "../../ui/waiting-banner";
-import { formatOrder, matchesFilter, parseFilter, parseOrder, sortRows, type SortOrder } from "./session-query";
+import { formatOrder, matchesFilter, parseFilter, parseOrder, prepareFilter, sortRows, type SortOrder } from "./session-query";
 import { SessionTable } from "./session-table";
 import "./sessions.css";
 
 /** The first paint does not wait for all sessions. */
 const FIRST_ROWS = 100;
+/** The filter is prepared when the list has not changed for this time. */
+const PREPARE_MS = 500;
 /** The address follows the filter when nothing was typed for this time. */
 const ADDRESS_MS = 300;
 
@@ -35,6 +37,12 @@ export default function SessionsPage(): JSX.Element {
       const timer = setTimeout(() => setQuery({ q: text === "" ? undefined : text }, { replace: true }), ADDRESS_MS);
       onCleanup(() => clearTimeout(timer));
     }, { defer: true }),
+  );
+  createEffect(
+    on(all, (rows) => {
+      const timer = setTimeout(() => prepareFilter(rows), PREPARE_MS);
+      onCleanup(() => clearTimeout(timer));
+    }),
   );
   const onFilter = (text: string): void => {
     const start = performance.now();

@@ -5,6 +5,7 @@ import { formatClock, formatCost, formatCompact, formatDuration, formatDateTime 
 import { shortLine } from "../../ui/visible-text";
 import { openAsks } from "../../state/daemon";
 import { AskCard } from "../../ui/ask-card";
+import { forkAt } from "../../ui/session-actions";
 import type { AgentItem, AskItem, Item, NoticeItem, PlanItem, TurnEndItem } from "../item";
 import { partsText } from "../item";
 import type { Row } from "../rows";
@@ -59,7 +60,7 @@ export function ItemView(props: { row: Row }): JSX.Element {
       </Switch>
     </div>
     <Show when={props.row.isFirst}>
-      <Permalink seq={props.row.item.seq} />
+      <ItemTools seq={props.row.item.seq} />
     </Show>
     </>
   );
@@ -71,8 +72,8 @@ const Time = (props: { at: number }): JSX.Element => (
   </time>
 );
 
-/** The link to an event. A click copies it. */
-function Permalink(props: { seq: number }): JSX.Element {
+/** The link to an event, which a click copies, and a fork from it. They are shown at the row under the pointer or with the focus. */
+function ItemTools(props: { seq: number }): JSX.Element {
   const view = useTranscriptView();
   const path = (): string => `/console/sessions/${encodeURIComponent(view.sessionId)}?event=${props.seq}`;
   const copy = (event: MouseEvent): void => {
@@ -83,9 +84,14 @@ function Permalink(props: { seq: number }): JSX.Element {
     void navigator.clipboard?.writeText(new URL(path(), location.origin).href);
   };
   return (
-    <a class="permalink" href={path()} title={`Copy the link to event ${props.seq}`} aria-label={`Link to event ${props.seq}`} on:click={copy}>
-      #
-    </a>
+    <div class="item-tools">
+      <button type="button" class="quiet" title="Fork the session after this event" onClick={() => void forkAt(view.sessionId, props.seq)}>
+        Fork<span class="visually-hidden"> after event {props.seq}</span>
+      </button>
+      <a href={path()} title={`Copy the link to event ${props.seq}`} aria-label={`Link to event ${props.seq}`} on:click={copy}>
+        #
+      </a>
+    </div>
   );
 }
 
@@ -207,7 +213,7 @@ function Notice(props: { item: NoticeItem }): JSX.Element {
   return (
     <div class={`notice-${props.item.level}`}>
       <p>
-        {shortLine(props.item.text, 2000)} <Time at={props.item.at} />
+        {shortLine(props.item.text, 2000)} · <Time at={props.item.at} />
       </p>
       <Show when={props.item.detail !== ""}>
         <LongText text={props.item.detail} isTerminal label="Details" />
