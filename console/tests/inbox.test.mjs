@@ -86,3 +86,36 @@ test("a hostile request is shown as text, with its hidden characters visible", a
   await closeAsks();
   browser.assertNoProblems();
 });
+
+/** Waits until the session has this text. @param {string} sessionId @param {string} text */
+async function waitForReply(sessionId, text) {
+  await waitFor(`the reply ${text}`, async () => {
+    const { events } = await daemon.api("GET", `/api/sessions/${sessionId}/log`);
+    return JSON.stringify(events).includes(JSON.stringify(text).slice(1, -1));
+  });
+}
+
+test("a form is checked, filled in and answered", async () => {
+  const sessionId = await openAsk("elicit form");
+  await page.goto(`${daemon.url}/console/inbox`);
+  const card = cardOf(sessionId);
+  await card.getByRole("button", { name: "Send answer" }).click();
+  await card.getByText("A value is required").waitFor();
+  await card.getByRole("combobox").selectOption("next");
+  await card.getByRole("button", { name: "Send answer" }).click();
+  await waitForReply(sessionId, 'elicit: accept {"branch":"next"}');
+  browser.assertNoProblems();
+});
+
+test("a page opens only by a click, and its host is shown", async () => {
+  const sessionId = await openAsk("elicit url");
+  await page.goto(`${daemon.url}/console/inbox`);
+  const link = cardOf(sessionId).getByRole("link", { name: "Open 127.0.0.1 in a new tab" });
+  await link.waitFor();
+  assert.equal(page.context().pages().length, 1);
+  assert.equal(await link.getAttribute("rel"), "noopener noreferrer");
+  await cardOf(sessionId).getByRole("button", { name: "Decline" }).click();
+  await waitForReply(sessionId, "elicit: decline null");
+  assert.equal(page.context().pages().length, 1);
+  browser.assertNoProblems();
+});

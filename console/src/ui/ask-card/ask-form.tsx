@@ -8,6 +8,8 @@ import { checkValue, readFields, toContent, type FieldValue, type FormContent, t
 interface AskFormProps {
   schema: unknown;
   isDisabled: boolean;
+  /** The request has just appeared or moved, and cannot be answered yet. */
+  isEarly: boolean;
   onAccept(content: FormContent, event: Event): void;
   onDecline(event: Event): void;
   onCancel(event: Event): void;
@@ -21,7 +23,8 @@ export function AskForm(props: AskFormProps): JSX.Element {
   const problemOf = (field: FormField): string | undefined => checkValue(field, valueOf(field));
   let form!: HTMLFormElement;
 
-  const submit = (event: SubmitEvent): void => {
+  /** Enter in a field clicks the button, too; the click knows whether it comes from a key or a pointer. */
+  const submit = (event: MouseEvent): void => {
     event.preventDefault();
     setChecked(true);
     if (!fields().some((it) => problemOf(it) !== undefined)) return props.onAccept(toContent(fields(), values), event);
@@ -29,7 +32,7 @@ export function AskForm(props: AskFormProps): JSX.Element {
   };
 
   return (
-    <form class="ask-form" noValidate ref={form} onSubmit={submit}>
+    <form class="ask-form" noValidate ref={form}>
       <Show when={fields().length === 0}>
         <p class="ask-note">The form has no fields. Accept it to agree.</p>
       </Show>
@@ -45,13 +48,13 @@ export function AskForm(props: AskFormProps): JSX.Element {
         )}
       </For>
       <div class="ask-options" role="group" aria-label="Answers">
-        <button type="submit" class="primary" disabled={props.isDisabled}>
+        <button type="submit" class="primary" disabled={props.isDisabled} aria-disabled={props.isEarly} onClick={submit}>
           Send answer
         </button>
-        <button type="button" disabled={props.isDisabled} onClick={(event) => props.onDecline(event)}>
+        <button type="button" disabled={props.isDisabled} aria-disabled={props.isEarly} onClick={(event) => props.onDecline(event)}>
           Decline
         </button>
-        <button type="button" disabled={props.isDisabled} onClick={(event) => props.onCancel(event)}>
+        <button type="button" disabled={props.isDisabled} aria-disabled={props.isEarly} onClick={(event) => props.onCancel(event)}>
           Cancel the question
         </button>
       </div>

@@ -6,6 +6,8 @@ import { visibleLine } from "../visible-text";
 interface AskPageProps {
   url: string;
   isDisabled: boolean;
+  /** The request has just appeared or moved, and cannot be answered yet. */
+  isEarly: boolean;
   /** Returns whether the page may open. */
   onOpen(event: Event): boolean;
   onDecline(event: Event): void;
@@ -47,17 +49,17 @@ export function AskPage(props: AskPageProps): JSX.Element {
               href={url().href}
               target="_blank"
               rel="noopener noreferrer"
-              aria-disabled={props.isDisabled}
+              aria-disabled={props.isDisabled || props.isEarly}
               onClick={(event) => !props.onOpen(event) && event.preventDefault()}
             >
               Open {url().host} in a new tab
             </a>
           )}
         </Show>
-        <button type="button" disabled={props.isDisabled} onClick={(event) => props.onDecline(event)}>
+        <button type="button" disabled={props.isDisabled} aria-disabled={props.isEarly} onClick={(event) => props.onDecline(event)}>
           Decline
         </button>
-        <button type="button" disabled={props.isDisabled} onClick={(event) => props.onCancel(event)}>
+        <button type="button" disabled={props.isDisabled} aria-disabled={props.isEarly} onClick={(event) => props.onCancel(event)}>
           Cancel the question
         </button>
       </div>

@@ -121,6 +121,7 @@ function OneAsk(props: AskCardProps): JSX.Element {
             <AskPage
               url={url()}
               isDisabled={isDisabled()}
+              isEarly={isEarly()}
               onOpen={(event) => answer(event, { result: { action: "accept" } }, "Opened")}
               onDecline={decline}
               onCancel={cancel}
@@ -131,6 +132,7 @@ function OneAsk(props: AskCardProps): JSX.Element {
           <AskForm
             schema={props.ask.requestedSchema}
             isDisabled={isDisabled()}
+            isEarly={isEarly()}
             onAccept={(content, event) => answer(event, { result: { action: "accept", content } }, "the form was sent")}
             onDecline={decline}
             onCancel={cancel}

@@ -10,8 +10,9 @@ export function createCancelKeys(canCancel: () => boolean, cancel: () => void): 
   const [isArmed, setArmed] = createSignal(false);
   let timer: ReturnType<typeof setTimeout> | undefined;
   const onKeyDown = (event: KeyboardEvent): void => {
-    const isInDialog = event.target instanceof Element && event.target.closest("dialog") !== null;
-    if (event.key !== "Escape" || event.repeat || event.isComposing || event.defaultPrevented || isInDialog || !canCancel()) return;
+    // Elsewhere Escape closes a dialog, a menu or the search.
+    const isElsewhere = event.target instanceof Element && event.target.closest("dialog, input, select, [popover]") !== null;
+    if (event.key !== "Escape" || event.repeat || event.isComposing || event.defaultPrevented || isElsewhere || !canCancel()) return;
     clearTimeout(timer);
     if (isArmed()) {
       setArmed(false);

@@ -25,7 +25,7 @@ export interface SessionControl {
 
 const RUNNING_STATES = ["working", "asks", "quiet", "starting", "waiting", "stalled"];
 /** Events that change the queue, and events that change the settings. */
-const QUEUE_EVENTS = ["queued", "withdrawn", "prompted", "requeued", "reordered", "bound", "closed"];
+const QUEUE_EVENTS = ["queued", "withdrawn", "prompted", "reordered", "bound", "closed"];
 const SETTING_EVENTS = ["opened", "configured", "bound"];
 const SETTING_UPDATES = ["available_commands_update", "current_mode_update", "config_option_update"];
 
