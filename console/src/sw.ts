@@ -98,24 +98,39 @@ async function loadFile(request: Request): Promise<Response> {
   return response;
 }
 
-/** The texts say nothing about the session: they pass through the push service of the browser's vendor. */
-const NOTICES: Record<string, { title: string; path: string }> = {
-  ask: { title: "A session needs you", path: "inbox" },
-  done: { title: "A session is done", path: "" },
-  failed: { title: "A session has failed", path: "" },
+/** A notification of the daemon. It has a title and a request only if `push_content` is set in its configuration. */
+interface PushPayload {
+  event?: string;
+  sessionId?: string;
+  title?: string;
+  what?: string;
+}
+
+const EVENT_TEXTS: Record<string, string> = {
+  needs_you: "A session needs you",
+  done: "A session is done",
+  failed: "A session has failed",
 };
 
 worker.addEventListener("push", (event) => {
-  const notice = NOTICES[readKind(event.data)] ?? { title: "A session needs you", path: "inbox" };
-  const options = { icon: `${BASE}icon-192.png`, badge: `${BASE}icon-192.png`, tag: notice.title, data: notice.path };
-  event.waitUntil(worker.registration.showNotification(notice.title, options));
+  const { event: name = "needs_you", sessionId = "", title, what } = readPayload(event.data);
+  const text = EVENT_TEXTS[name] ?? "A session needs you";
+  const options = {
+    body: title === undefined ? "" : [title, what].filter(Boolean).join(": "),
+    icon: `${BASE}icon-192.png`,
+    badge: `${BASE}icon-192.png`,
+    // A later notification of the session replaces this one.
+    tag: sessionId || text,
+    data: name === "needs_you" || sessionId === "" ? "inbox" : `sessions/${encodeURIComponent(sessionId)}`,
+  };
+  event.waitUntil(worker.registration.showNotification(text, options));
 });
 
-function readKind(data: PushMessageEvent["data"]): string {
+function readPayload(data: PushMessageEvent["data"]): PushPayload {
   try {
-    return String((data?.json() as { kind?: unknown }).kind);
+    return (data?.json() ?? {}) as PushPayload;
   } catch {
-    return "";
+    return {};
   }
 }
 

@@ -7,8 +7,9 @@ export type FileStatus = "added" | "modified" | "deleted";
 export interface ChangedFile {
   path: string;
   status: FileStatus;
-  additions: number;
-  deletions: number;
+  /** Lines; `null` for binary files, and in git for new ones. */
+  additions: number | null;
+  deletions: number | null;
 }
 
 /** A file that tool calls of one turn have changed. */

@@ -20,17 +20,23 @@ export interface TimelineSpan {
 export interface TimelineTurn {
   turn: number;
   /** The client that sent the prompt. */
-  by?: string | null;
+  by: string;
   /** Unix milliseconds. */
   startedAt: number;
   /** Absent while the turn is running. */
   endedAt?: number | null;
   outcome?: string | null;
-  queuedMs?: number;
+  queuedMs: number;
   spans: TimelineSpan[];
   usage?: { tokens?: TokenCounts | null; cost?: Cost | null } | null;
 }
 
+export interface TimelinePage {
+  turns: TimelineTurn[];
+  /** Whether there are earlier turns. */
+  hasBefore: boolean;
+}
+
 /** Up to `limit` turns in ascending order: the last ones, or those before a turn. */
-export const readTimeline = (sessionId: string, limit: number, before?: number): Promise<{ turns: TimelineTurn[] }> =>
+export const readTimeline = (sessionId: string, limit: number, before?: number): Promise<TimelinePage> =>
   requestJson("GET", `/api/sessions/${encodeURIComponent(sessionId)}/timeline`, { query: { limit, before } });

@@ -9,6 +9,7 @@ import { Loaded } from "../../ui/loaded";
 import "../../ui/page.css";
 import { DeviceRow } from "./device-row";
 import "./devices.css";
+import { Notifications } from "./notifications";
 import { ThisBrowser } from "./this-browser";
 
 export default function DevicesPage(): JSX.Element {
@@ -31,6 +32,7 @@ export default function DevicesPage(): JSX.Element {
     <div class="page devices">
       <h1>Devices</h1>
       <ThisBrowser />
+      <Notifications />
       <h2>Signed in</h2>
       <div role="alert">
         <Show when={problem()}>{(text) => <p class="notice danger">{text()}</p>}</Show>

@@ -11,30 +11,32 @@ import { shortLine, visibleLine } from "../../ui/visible-text";
 
 /** More sessions are not listed here; the list of sessions can be filtered. */
 const SESSIONS_SHOWN_MAX = 50;
-const STATE_CLASSES: Record<string, string> = { ready: "success", draining: "warning", unreachable: "danger" };
+const STATE_CLASSES: Record<string, string> = { online: "success", draining: "warning" };
 
-export function HostCard(props: { host: Host; canDrain: boolean; onDrain(): void }): JSX.Element {
+export function HostCard(props: { host: Host; canDrain: boolean; onDrain(): void; onResume(): void }): JSX.Element {
   return (
     <li class="host">
       <div class="host-head">
         <h2>{visibleLine(props.host.name)}</h2>
         <span class={`host-state ${STATE_CLASSES[props.host.state] ?? ""}`}>{props.host.state}</span>
-        <Show when={props.canDrain && props.host.state === "ready"}>
-          <button type="button" class="host-drain" aria-label={`Drain ${props.host.name}`} onClick={() => props.onDrain()}>
-            Drain
-          </button>
+        <Show when={props.canDrain}>
+          <Show
+            when={props.host.state === "draining"}
+            fallback={
+              <button type="button" class="host-drain" aria-label={`Drain ${props.host.name}`} onClick={() => props.onDrain()}>
+                Drain
+              </button>
+            }
+          >
+            <button type="button" class="host-drain" aria-label={`Resume ${props.host.name}`} onClick={() => props.onResume()}>
+              Resume
+            </button>
+          </Show>
         </Show>
       </div>
       <p class="muted host-line">
-        {formatNumberOf(props.host.sessions, "session")}
-        <Show when={props.host.load}>
-          {(load) => (
-            <>
-              , {formatNumberOf(load().running, "running agent")}
-              <Show when={load().free != null}>, room for {load().free} more</Show>
-            </>
-          )}
-        </Show>
+        {formatNumberOf(props.host.sessions, "session")}, {formatNumberOf(props.host.running, "running agent")}
+        <Show when={props.host.free !== null}>, room for {props.host.free} more</Show> · jackfield {visibleLine(props.host.version)}
       </p>
       <Show when={Object.keys(props.host.labels).length > 0}>
         <ul class="host-labels" aria-label="Labels">

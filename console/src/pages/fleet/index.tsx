@@ -22,10 +22,10 @@ export default function FleetPage(): JSX.Element {
   const timer = setInterval(() => document.visibilityState === "visible" && !hosts.loading && reload(), REFRESH_MS);
   onCleanup(() => clearInterval(timer));
 
-  const drain = async (host: Host): Promise<void> => {
+  const setDraining = async (host: Host, drain: boolean): Promise<void> => {
     setDrained(undefined);
     setProblem(undefined);
-    await drainHost(host.name).catch((error: unknown) => setProblem(errorText(error)));
+    await drainHost(host.name, drain).catch((error: unknown) => setProblem(errorText(error)));
     reload();
   };
   return (
@@ -43,7 +43,14 @@ export default function FleetPage(): JSX.Element {
             <ul class="host-list">
               {/* By position: a card keeps its state when the hosts are requested again. */}
               <Index each={all()}>
-                {(host) => <HostCard host={host()} canDrain={me()?.operator ?? false} onDrain={() => setDrained(host())} />}
+                {(host) => (
+                  <HostCard
+                    host={host()}
+                    canDrain={me()?.operator ?? false}
+                    onDrain={() => setDrained(host())}
+                    onResume={() => void setDraining(host(), false)}
+                  />
+                )}
               </Index>
             </ul>
           </Show>
@@ -54,10 +61,10 @@ export default function FleetPage(): JSX.Element {
         title={`Drain ${drained()?.name ?? ""}?`}
         confirmLabel="Drain"
         onCancel={() => setDrained(undefined)}
-        onConfirm={() => void drain(drained() as Host)}
+        onConfirm={() => void setDraining(drained() as Host, true)}
       >
         The host accepts no new sessions. Its {formatNumberOf(drained()?.sessions ?? 0, "session")} move to other hosts: idle ones at
-        once, others after their turn. <code>jackfield host resume</code> ends this.
+        once, others after their turn.
       </ConfirmDialog>
     </div>
   );

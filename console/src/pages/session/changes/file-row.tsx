@@ -80,7 +80,9 @@ function Disclosure(props: { file: ChangedFile; path: string; open: OpenFiles; c
           <span class="visually-hidden">{props.file.status}</span>
         </span>
         <span class="file-path">{props.path}</span>
-        <LineCounts additions={props.file.additions} deletions={props.file.deletions} />
+        <Show when={props.file.additions !== null || props.file.deletions !== null}>
+          <LineCounts additions={props.file.additions ?? 0} deletions={props.file.deletions ?? 0} />
+        </Show>
       </button>
       <Show when={isOpen()}>
         <div class="file-diff">{props.children}</div>

@@ -16,8 +16,8 @@ export function mergeTurns(turns: readonly TurnChanges[]): SessionFile[] {
       byPath.set(file.path, {
         path: file.path,
         status: known === undefined ? file.status : mergeStatus(known.status, file.status),
-        additions: (known?.additions ?? 0) + file.additions,
-        deletions: (known?.deletions ?? 0) + file.deletions,
+        additions: (known?.additions ?? 0) + (file.additions ?? 0),
+        deletions: (known?.deletions ?? 0) + (file.deletions ?? 0),
         turns: [...(known?.turns ?? []), { turn, file }],
       });
     }
@@ -32,8 +32,8 @@ function mergeStatus(first: FileStatus, next: FileStatus): FileStatus {
 
 /** Sums of lines over files. */
 export const sumLines = (files: readonly ChangedFile[]): { additions: number; deletions: number } => ({
-  additions: files.reduce((sum, it) => sum + it.additions, 0),
-  deletions: files.reduce((sum, it) => sum + it.deletions, 0),
+  additions: files.reduce((sum, it) => sum + (it.additions ?? 0), 0),
+  deletions: files.reduce((sum, it) => sum + (it.deletions ?? 0), 0),
 });
 
 /** The path below the working directory, or as it is. */

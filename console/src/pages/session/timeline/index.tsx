@@ -18,6 +18,7 @@ export default function Timeline(props: { sessionId: string }): JSX.Element {
   const [turns, setTurns] = createStore<TimelineTurn[]>([]);
   const [hasLoaded, setLoaded] = createSignal(false);
   const [problem, setProblem] = createSignal<string>();
+  const [hasBefore, setHasBefore] = createSignal(false);
   const [isTable, setTable] = createSignal(false);
 
   /** Adds turns, replaces those that are known, and keeps the last turn first. */
@@ -30,6 +31,8 @@ export default function Timeline(props: { sessionId: string }): JSX.Element {
     try {
       const page = await readTimeline(sessionId, PAGE_TURNS, before);
       if (sessionId !== props.sessionId) return;
+      // Of the page with the earliest turn.
+      if (before !== undefined || turns.length === 0) setHasBefore(page.hasBefore);
       addTurns(page.turns);
       setProblem(undefined);
       setLoaded(true);
@@ -69,7 +72,7 @@ export default function Timeline(props: { sessionId: string }): JSX.Element {
           )}
         </For>
       </Show>
-      <Show when={(turns.at(-1)?.turn ?? 1) > 1}>
+      <Show when={hasBefore()}>
         <button type="button" onClick={() => void load(turns.at(-1)?.turn)}>
           Earlier turns
         </button>

@@ -3,7 +3,7 @@ import type { SpanKind, TimelineSpan, TimelineTurn } from "../../../api/timeline
 import { axisMarks, placeSpan, sumByKind, turnExtent } from "./spans";
 
 const span = (kind: SpanKind, startMs: number, durationMs: number): TimelineSpan => ({ kind, startMs, durationMs, seq: 1 });
-const turn = (spans: TimelineSpan[], endedAt: number | null): TimelineTurn => ({ turn: 1, startedAt: 1_000, endedAt, spans });
+const turn = (spans: TimelineSpan[], endedAt: number | null): TimelineTurn => ({ turn: 1, by: "cli", queuedMs: 0, startedAt: 1_000, endedAt, spans });
 
 test("the time in the queue is before the start of the turn", () => {
   const extent = turnExtent(turn([span("queue", -500, 500), span("model", 0, 1_500)], 2_500), 9_999);

@@ -18,7 +18,7 @@ export function TurnHeading(props: { turn: TimelineTurn; children?: JSX.Element 
         <span class="muted">
           <TimeAgo at={props.turn.startedAt} /> · {formatDuration(duration())} ·{" "}
           {props.turn.endedAt == null ? "running" : visibleLine(props.turn.outcome ?? "ended")}
-          <Show when={props.turn.by}> · by {visibleLine(props.turn.by ?? "")}</Show>
+          <Show when={props.turn.by}> · by {visibleLine(props.turn.by)}</Show>
           <Show when={tokens()}>{(it) => <> · {formatCompact(it())} tokens</>}</Show>
           <Show when={props.turn.usage?.cost}>{(it) => <> · {formatCost(it())}</>}</Show>
         </span>
