@@ -2,9 +2,10 @@
 
 use crate::{
     AgentBound, AgentExited, AgentMessage, AgentQuiet, AgentSuspended, EventKind, MessageDropped,
-    OperationRefused, PromptQueued, PromptWithdrawn, RawJson, RequestServed, RuleLearned, Seq,
-    SessionForked, SessionId, SessionImported, SessionMoved, SessionOpened, SettingChanged, Time,
-    TurnCancelled, TurnEnded, TurnStarted, UnaskedCall, UserAnswered, UserAsked,
+    OperationRefused, PromptQueued, PromptWithdrawn, QueueReordered, RawJson, RequestServed,
+    RuleLearned, Seq, SessionForked, SessionId, SessionImported, SessionMoved, SessionOpened,
+    SettingChanged, Time, TurnCancelled, TurnEnded, TurnStarted, UnaskedCall, UserAnswered,
+    UserAsked,
 };
 use jackfield_protocol::{Frame, redact};
 use serde::{Deserialize, Serialize};
@@ -28,6 +29,7 @@ pub enum EventBody<J = RawJson> {
     Bound(AgentBound<J>),
     Said(AgentMessage<J>),
     Queued(PromptQueued<J>),
+    Reordered(QueueReordered),
     Withdrawn(PromptWithdrawn),
     Prompted(TurnStarted<J>),
     Cancelled(TurnCancelled),
@@ -84,6 +86,7 @@ impl<J> EventBody<J> {
             EventBody::Bound(_) => EventKind::Bound,
             EventBody::Said(_) => EventKind::Said,
             EventBody::Queued(_) => EventKind::Queued,
+            EventBody::Reordered(_) => EventKind::Reordered,
             EventBody::Withdrawn(_) => EventKind::Withdrawn,
             EventBody::Prompted(_) => EventKind::Prompted,
             EventBody::Cancelled(_) => EventKind::Cancelled,
@@ -135,6 +138,7 @@ impl EventBody {
             EventBody::Served(it) => len(&it.call),
             EventBody::Configured(it) => len(&it.frame) + len(&it.answer),
             EventBody::Gone(it) => it.stderr.len(),
+            EventBody::Reordered(it) => 8 * it.order.len(),
             EventBody::Imported(_)
             | EventBody::Moved(_)
             | EventBody::Withdrawn(_)

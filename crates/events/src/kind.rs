@@ -19,6 +19,7 @@ pub enum EventKind {
     Bound,
     Said,
     Queued,
+    Reordered,
     Withdrawn,
     Prompted,
     Cancelled,
@@ -55,6 +56,7 @@ impl EventKind {
         match self {
             EventKind::Said => None,
             EventKind::Queued
+            | EventKind::Reordered
             | EventKind::Withdrawn
             | EventKind::Prompted
             | EventKind::Cancelled

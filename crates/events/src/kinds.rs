@@ -115,6 +115,16 @@ pub struct PromptWithdrawn {
     pub why: Arc<str>,
 }
 
+/// A client moved a prompt in the queue.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueReordered {
+    /// The prompt that was moved.
+    pub prompt: u64,
+    pub by: Arc<str>,
+    /// All prompts that wait, in their new order: those that will run, then the held ones.
+    pub order: Vec<u64>,
+}
+
 /// The reason of a prompt whose own client withdrew it. Journals contain it, so it may not change.
 pub const WITHDRAWN_BY_SENDER: &str = "its client withdrew it";
 /// How the reason of a prompt begins that another client withdrew; the name of the client follows.

@@ -33,9 +33,9 @@ pub use keyed_prompts::{KeyedPrompt, KeyedPrompts, SESSION_CANCELLED, is_key_exp
 pub use kind::EventKind;
 pub use kinds::{
     AgentBound, AgentExited, AgentMessage, AgentQuiet, AgentSuspended, MessageDropped,
-    OperationRefused, PromptCapabilities, PromptQueued, PromptWithdrawn, RequestServed,
-    RuleLearned, SessionForked, SessionImported, SessionMoved, SessionOpened, SettingChanged,
-    TurnCancelled, TurnEnded, TurnStarted, UnaskedCall, UserAnswered, UserAsked,
+    OperationRefused, PromptCapabilities, PromptQueued, PromptWithdrawn, QueueReordered,
+    RequestServed, RuleLearned, SessionForked, SessionImported, SessionMoved, SessionOpened,
+    SettingChanged, TurnCancelled, TurnEnded, TurnStarted, UnaskedCall, UserAnswered, UserAsked,
     WITHDRAWN_BY_PREFIX, WITHDRAWN_BY_SENDER,
 };
 pub use line::InvalidEvent;

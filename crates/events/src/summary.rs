@@ -73,6 +73,9 @@ pub struct SessionSummary {
     /// The number of the last queued prompt, and the prompts that are still queued.
     pub prompts: u64,
     pub queue: BTreeMap<u64, QueuedPrompt>,
+    /// The order of queued prompts since one was moved. The others follow by number.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub queue_order: Vec<u64>,
     /// The last prompts that carried a key.
     #[serde(skip_serializing_if = "KeyedPrompts::is_empty")]
     pub keys: KeyedPrompts,
@@ -159,6 +162,7 @@ impl Default for SessionSummary {
             open_asks: BTreeSet::new(),
             prompts: 0,
             queue: BTreeMap::new(),
+            queue_order: Vec::new(),
             keys: KeyedPrompts::default(),
             opening_key: None,
             rules: Vec::new(),
@@ -199,6 +203,13 @@ impl SessionSummary {
             Some(setup.pointer("/modes/currentModeId")?.as_str()?.to_owned())
         };
         self.mode.clone().or_else(opened)
+    }
+
+    /// The queued prompts in order, by number.
+    pub fn queue_in_order(&self) -> impl Iterator<Item = (u64, &QueuedPrompt)> {
+        let moved = self.queue_order.iter().filter_map(|it| Some((*it, self.queue.get(it)?)));
+        let others = self.queue.iter().map(|(number, it)| (*number, it));
+        moved.chain(others.filter(|(number, _)| !self.queue_order.contains(number)))
     }
 
     /// The directories of the session: its working directory, then the additional ones.
@@ -242,9 +253,10 @@ impl SessionSummary {
                 let waiting = QueuedPrompt { seq: event.seq.0, at: event.at.0, by, frame };
                 self.queue.insert(queued.prompt, waiting);
             }
+            EventBody::Reordered(reordered) => self.fold_reordered(&reordered.order),
             EventBody::Withdrawn(withdrawn) => {
                 self.keys.on_withdrawn(withdrawn.prompt, &withdrawn.why);
-                self.queue.remove(&withdrawn.prompt);
+                self.remove_queued(withdrawn.prompt);
             }
             EventBody::Prompted(started) => {
                 self.fold_turn_started((event.seq, event.at), started);
@@ -305,7 +317,7 @@ impl SessionSummary {
     fn fold_turn_started(&mut self, when: (Seq, Time), started: &TurnStarted) {
         let TurnStarted { turn, prompt, frame, .. } = started;
         if let Some(prompt) = prompt {
-            self.queue.remove(prompt);
+            self.remove_queued(*prompt);
         }
         self.keys.on_turn_started(when, frame, *prompt, *turn);
         if self.hint.is_none() {
@@ -316,6 +328,26 @@ impl SessionSummary {
         self.closed = false;
     }
 
+    /// An imported log may name any numbers.
+    fn fold_reordered(&mut self, order: &[u64]) {
+        self.queue_order.clear();
+        for number in order {
+            if self.queue.contains_key(number) && !self.queue_order.contains(number) {
+                self.queue_order.push(*number);
+            }
+        }
+    }
+
+    fn remove_queued(&mut self, number: u64) {
+        self.queue.remove(&number);
+        self.queue_order.retain(|it| *it != number);
+    }
+
+    fn clear_queue(&mut self) {
+        self.queue.clear();
+        self.queue_order.clear();
+    }
+
     /// The keys belong to requests for the original session, not to a copy.
     fn forget_keys(&mut self) {
         self.keys.clear();
@@ -323,7 +355,7 @@ impl SessionSummary {
     }
 
     fn fold_imported(&mut self) {
-        self.queue.clear();
+        self.clear_queue();
         self.forget_keys();
         self.closed = false;
     }
@@ -341,7 +373,7 @@ impl SessionSummary {
         self.cwd.clone_from(&forked.cwd);
         self.params = forked.params.clone();
         if !is_planted("fork-with-queued-prompts") {
-            self.queue.clear();
+            self.clear_queue();
         }
         self.forget_keys();
         // A name identifies one session.

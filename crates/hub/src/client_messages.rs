@@ -107,6 +107,9 @@ impl Hub {
             Method::ControlAnswer => {
                 sessions.find_session(frame)?.on_answer_request(parts, conn, id, frame)
             }
+            Method::ControlMove => {
+                sessions.find_session(frame)?.move_queued_prompt(parts, conn, id, frame)
+            }
             Method::ControlOperator => sessions.check_operation(parts, conn, id, frame),
             Method::ControlFindKey => sessions.on_find_key(parts, conn, id, frame),
             Method::ControlReadLog => sessions.read_log(parts, conn, id, frame),

@@ -1,4 +1,4 @@
-//! `jackfield queue`: lists, withdraws and runs queued prompts.
+//! `jackfield queue`: lists, moves, withdraws and runs queued prompts.
 
 use super::{run::prepare_agent_restart, sessions::format_time};
 use crate::{
@@ -14,7 +14,7 @@ use clap::Args;
 use jackfield_protocol::acp::Method;
 use serde_json::{Value, json};
 
-/// List the queued prompts of a session, withdraw one, or run held ones
+/// List the queued prompts of a session, move or withdraw one, or run held ones
 ///
 /// A prompt is queued while a turn runs or the agent starts. Prompts that were queued when the daemon
 /// stopped are held: they stay in the queue until you run or withdraw them.
@@ -22,6 +22,8 @@ use serde_json::{Value, json};
 #[command(after_help = "Examples:
   $ jackfield queue s-7f3
   $ jackfield queue s-7f3 --withdraw 2
+  $ jackfield queue s-7f3 --move 3 --before 2
+  $ jackfield queue s-7f3 --move 3
   $ jackfield queue s-7f3 --run
   $ jackfield queue s-7f3 --format json | jq '.prompts[] | select(.held)'")]
 pub(crate) struct QueueCommand {
@@ -32,6 +34,14 @@ pub(crate) struct QueueCommand {
     /// Withdraw this prompt; its sender is notified
     #[arg(long, env = env::WITHDRAW, hide_env_values = true, value_name = "N", conflicts_with = "run")]
     withdraw: Option<u64>,
+
+    /// Move this prompt: before another one with `--before`, or to the end of the queue
+    #[arg(long = "move", env = env::MOVE, hide_env_values = true, value_name = "N", conflicts_with_all = ["run", "withdraw"])]
+    moved: Option<u64>,
+
+    /// The prompt that the moved one is placed before
+    #[arg(long, env = env::BEFORE, hide_env_values = true, value_name = "N", requires = "moved")]
+    before: Option<u64>,
 
     /// Run the held prompts, in order
     #[arg(long, env = env::RUN, hide_env_values = true, value_parser = env::flag_parser())]
@@ -46,10 +56,11 @@ impl QueueCommand {
     pub(crate) fn run(self, context: &CommandContext) -> Result<(), CommandError> {
         let mut conn = context.daemon.connect("queue")?;
         let row = find_session(&list_sessions(&mut conn)?, &self.session)?;
-        match self.withdraw {
-            Some(number) => self.withdraw_prompt(context, &mut conn, &row, number),
-            None if self.run => self.run_held_prompts(context, &mut conn, &row),
-            None => self.list_prompts(context, &mut conn, &row),
+        match (self.withdraw, self.moved) {
+            (Some(number), _) => self.withdraw_prompt(context, &mut conn, &row, number),
+            (None, Some(number)) => self.move_prompt(context, &mut conn, &row, number),
+            (None, None) if self.run => self.run_held_prompts(context, &mut conn, &row),
+            (None, None) => self.list_prompts(context, &mut conn, &row),
         }
     }
 
@@ -119,6 +130,24 @@ impl QueueCommand {
         let note = format!("withdrew prompt {number} of {}", row.session_id);
         let members = json!({ "sessionId": row.session_id, "withdrawn": number });
         self.print_result(context, &note, &members)
+    }
+
+    fn move_prompt(
+        &self,
+        context: &CommandContext,
+        conn: &mut CommandConnection,
+        row: &SessionRow,
+        number: u64,
+    ) -> Result<(), CommandError> {
+        let id = &row.session_id;
+        let params = json!({ "sessionId": id, "prompt": number, "before": self.before });
+        conn.call_hub(Method::ControlMove, &params, "the daemon to move the prompt")?;
+        let place = match self.before {
+            Some(before) => format!("before prompt {before}"),
+            None => "to the end of the queue".to_owned(),
+        };
+        let members = json!({ "sessionId": id, "moved": number, "before": self.before });
+        self.print_result(context, &format!("moved prompt {number} of {id} {place}"), &members)
     }
 
     /// Runs the held prompts. If the agent has to be restarted, it gets the caller's environment.

@@ -29,6 +29,7 @@ fn run_queue(args: &[&str]) -> (CommandOutcome, ReceivedMessages) {
     let received = FakeHub::new()
         .on("_jackfield/queue", &[response(&prompts())])
         .on("_jackfield/withdraw", &[withdraw])
+        .on("_jackfield/move", &[response(&json!({}))])
         .on("_jackfield/release", &[response(&json!({ "released": [2] }))])
         .start(&home);
     (home.run(&[&["queue", "7f3"], args].concat()), received)
@@ -68,6 +69,19 @@ fn prompt_is_withdrawn_by_its_number() {
     insta::assert_snapshot!("queue_withdraw", outcome.to_snapshot());
     let params = &received.with_method("_jackfield/withdraw")[0]["params"];
     assert_eq!(*params, json!({ "sessionId": "s-7f3abcdefghi", "prompt": 4 }));
+}
+
+#[test]
+fn prompt_is_moved_before_another_or_to_the_end() {
+    let (outcome, received) = run_queue(&["--move", "4", "--before", "2"]);
+    insta::assert_snapshot!("queue_move", outcome.to_snapshot());
+    let params = &received.with_method("_jackfield/move")[0]["params"];
+    assert_eq!(*params, json!({ "sessionId": "s-7f3abcdefghi", "prompt": 4, "before": 2 }));
+    let (outcome, received) = run_queue(&["--move", "4", "--format", "json"]);
+    let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    assert_eq!((&document["moved"], &document["before"]), (&json!(4), &Value::Null));
+    assert_eq!(received.with_method("_jackfield/move")[0]["params"]["before"], Value::Null);
+    assert_eq!(run_queue(&["--before", "2"]).0.code, 2, "without a prompt to move");
 }
 
 #[test]

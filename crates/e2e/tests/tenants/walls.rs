@@ -18,6 +18,7 @@ fn requests(cwd: &Path) -> Vec<(&'static str, Value)> {
         ("_fake/echo", json!({})),
         ("_jackfield/attach", json!({ "after": 0, "facts": true })),
         ("_jackfield/answer", json!({ "ask": 1, "result": {} })),
+        ("_jackfield/move", json!({ "prompt": 1 })),
         ("_jackfield/queue", json!({})),
         ("_jackfield/read_log", json!({ "limit": 2 })),
         ("_jackfield/release", json!({})),

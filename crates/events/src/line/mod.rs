@@ -68,6 +68,7 @@ impl<J: DeserializeOwned> EventBody<J> {
             EventKind::Bound => Deserialize::deserialize(members).map(EventBody::Bound),
             EventKind::Said => Deserialize::deserialize(members).map(EventBody::Said),
             EventKind::Queued => Deserialize::deserialize(members).map(EventBody::Queued),
+            EventKind::Reordered => Deserialize::deserialize(members).map(EventBody::Reordered),
             EventKind::Withdrawn => Deserialize::deserialize(members).map(EventBody::Withdrawn),
             EventKind::Prompted => Deserialize::deserialize(members).map(EventBody::Prompted),
             EventKind::Cancelled => Deserialize::deserialize(members).map(EventBody::Cancelled),

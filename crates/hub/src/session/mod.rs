@@ -20,6 +20,7 @@ mod keyed;
 mod liveness;
 mod open;
 mod queue;
+mod queue_order;
 mod refusal;
 mod release;
 mod reseed;

@@ -52,14 +52,13 @@ impl Session {
         self.queue.iter().any(|it| it.number == Some(number))
     }
 
-    /// Prompts that an earlier daemon left, by number.
-    fn held(&self) -> impl Iterator<Item = (u64, &QueuedPrompt)> {
-        let all = self.summary().queue.iter().map(|(&number, it)| (number, it));
-        all.filter(|(number, _)| !self.is_queued(*number))
+    /// Prompts that an earlier daemon left, in order.
+    pub(super) fn held(&self) -> impl Iterator<Item = (u64, &QueuedPrompt)> {
+        self.summary().queue_in_order().filter(|(number, _)| !self.is_queued(*number))
     }
 
     /// A queued prompt that clients may see, because it is durable.
-    fn waiting(&self, number: u64) -> Option<&QueuedPrompt> {
+    pub(super) fn waiting(&self, number: u64) -> Option<&QueuedPrompt> {
         self.summary().queue.get(&number).filter(|it| it.seq <= self.log.durable().0)
     }
 }
@@ -314,6 +313,6 @@ fn steers(frame: &Frame) -> bool {
     params.is_some_and(|it| it.pointer("/_meta/jackfield/steer") == Some(&Value::Bool(true)))
 }
 
-fn not_waiting(id: &SessionId, number: u64) -> Fault {
+pub(super) fn not_waiting(id: &SessionId, number: u64) -> Fault {
     Fault::PromptNotWaiting { session: id.to_string(), prompt: number.to_string() }
 }

@@ -168,6 +168,8 @@ methods! {
         Ours ToAgent Request Connection Hub Passing, Refused Refused Audited Refused;
     ControlRelay "_jackfield/relay":
         Ours ToAgent Notification Connection Hub Passing, Allowed Allowed Audited Refused;
+    ControlMove "_jackfield/move":
+        Ours ToAgent Request Session Hub Passing, Allowed Allowed Audited Owner;
     ControlMoved "_jackfield/moved":
         Ours ToClient Notification Session Subscribers Passing, Allowed Allowed Audited Owner;
     ControlOperator "_jackfield/operator":

@@ -253,6 +253,7 @@ impl HubWorld {
     fn count_queue_event(&mut self, event: &SessionEvent) {
         self.tally.count(match &event.body {
             EventBody::Queued(_) => "prompts queued",
+            EventBody::Reordered(_) => "prompts moved",
             EventBody::Withdrawn(_) => "prompts withdrawn",
             EventBody::Prompted(TurnStarted { prompt: Some(_), frame, .. }) => {
                 if markers::contains(frame.bytes(), "\"steer\":true") {

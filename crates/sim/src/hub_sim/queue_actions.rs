@@ -1,5 +1,5 @@
-//! How simulated clients use the prompt queue: prompt, steer, withdraw and release held prompts; and how they fork and read pages of a
-//! log.
+//! How simulated clients use the prompt queue: prompt, steer, move, withdraw and release held prompts; and how they fork
+//! and read pages of a log.
 
 use super::{HubWorld, check::RequestKind};
 use jackfield_hub::{ConnId, SessionId};
@@ -20,7 +20,7 @@ impl HubWorld {
             len => numbers[self.rng.index(len)],
         };
         let one = format!(r#""prompt":{number}"#);
-        match self.rng.below(5) {
+        match self.rng.below(6) {
             0 => self.send_request(conn, RequestKind::Queue, Some(session), "_jackfield/queue", ""),
             1 => self.send_request(
                 conn,
@@ -29,7 +29,14 @@ impl HubWorld {
                 "_jackfield/withdraw",
                 &one,
             ),
-            2 => self.send_request(
+            2 => {
+                let before = numbers.get(self.rng.index(numbers.len() + 1));
+                let before = before.map_or_else(|| "null".to_owned(), u64::to_string);
+                let params = format!(r#"{one},"before":{before}"#);
+                let kind = RequestKind::MovePrompt;
+                self.send_request(conn, kind, Some(session), "_jackfield/move", &params);
+            }
+            3 => self.send_request(
                 conn,
                 RequestKind::Release,
                 Some(session),

@@ -53,6 +53,10 @@ pub(crate) fn describe_event(body: &EventBody<Value>) -> Option<String> {
             Some(to) => format!("session moved from {from} to {to}: {why}"),
         },
         EventBody::Bound(it) => describe_restore(it.restore).to_owned(),
+        EventBody::Reordered(it) => {
+            let order: Vec<String> = it.order.iter().map(u64::to_string).collect();
+            format!("prompt {} moved: the queue is {}", it.prompt, order.join(", "))
+        }
         EventBody::Withdrawn(it) => format!("prompt {} did not run: {}", it.prompt, it.why),
         EventBody::Cancelled(it) => match it.step {
             0 | 1 => "cancellation requested".to_owned(),

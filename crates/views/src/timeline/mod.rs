@@ -147,7 +147,8 @@ impl SessionTimeline {
             | EventBody::Imported(_)
             | EventBody::Learned(_)
             | EventBody::LeftOut(_)
-            | EventBody::Refused(_) => {}
+            | EventBody::Refused(_)
+            | EventBody::Reordered(_) => {}
         }
     }
 

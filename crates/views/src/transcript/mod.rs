@@ -119,6 +119,7 @@ impl MarkdownTranscript {
             EventBody::Opened(_)
             | EventBody::Imported(_)
             | EventBody::Queued(_)
+            | EventBody::Reordered(_)
             | EventBody::Quiet(_)
             | EventBody::Slept(_) => {}
         }

@@ -25,6 +25,7 @@ fn requests() -> BTreeMap<&'static str, Value> {
         ("_jackfield/answer", json!({ "ask": 1, "result": {} })),
         ("_jackfield/attach", json!({ "after": 0 })),
         ("_jackfield/import", json!({ "lines": [] })),
+        ("_jackfield/move", json!({ "prompt": 1 })),
         ("_jackfield/queue", json!({})),
         ("_jackfield/read_log", json!({ "limit": 2 })),
         ("_jackfield/release", json!({})),

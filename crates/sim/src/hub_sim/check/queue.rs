@@ -4,10 +4,11 @@
 use super::check_invariant;
 use crate::hub_sim::markers;
 use jackfield_events::{
-    EventBody, PromptQueued, PromptWithdrawn, SessionEvent, SessionSummary, TurnStarted,
+    EventBody, PromptQueued, PromptWithdrawn, QueueReordered, SessionEvent, SessionSummary,
+    TurnStarted,
 };
 use jackfield_hub::SessionId;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, Default)]
 pub(in crate::hub_sim) struct QueueTracker(BTreeMap<SessionId, SessionQueue>);
@@ -19,6 +20,8 @@ struct SessionQueue {
     last_number: u64,
     /// The marks of the queued prompts.
     queued_marks: BTreeMap<u64, u64>,
+    /// The order that the last move gave them.
+    moved_order: Vec<u64>,
     /// The prompts that this hub will run, in order, and whether they steer.
     run_order: Vec<(u64, bool)>,
     /// Held prompts that were released: the token of each request, and its prompts in order.
@@ -42,6 +45,7 @@ impl QueueTracker {
                 let at = if steers { before } else { queue.run_order.len() };
                 queue.run_order.insert(at, (*prompt, steers));
             }
+            EventBody::Reordered(reordered) => queue.on_reordered(session, reordered),
             EventBody::Withdrawn(PromptWithdrawn { prompt, .. }) => {
                 queued_prompt_leaves_queue_once(
                     session,
@@ -101,7 +105,8 @@ impl QueueTracker {
     ) -> usize {
         let Some(queue) = self.0.get_mut(session) else { return 0 };
         let all = queue.queued_marks.keys().copied().filter(|it| queue.is_held(*it));
-        let batch: Vec<u64> = all.filter(|it| only.is_none_or(|only| only == *it)).collect();
+        let mut batch: Vec<u64> = all.filter(|it| only.is_none_or(|only| only == *it)).collect();
+        queue.sort_by_moved_order(&mut batch);
         let count = batch.len();
         queue.released.insert(token, batch);
         count
@@ -162,7 +167,41 @@ impl SessionQueue {
         !ordered && !self.released.values().flatten().any(|it| *it == prompt)
     }
 
+    /// The number that a prompt is sorted by. Prompts that are not in the order of the last move follow it.
+    fn moved_position(&self, prompt: u64) -> usize {
+        let position = self.moved_order.iter().position(|it| *it == prompt);
+        position.unwrap_or(self.moved_order.len())
+    }
+
+    fn sort_by_moved_order(&self, prompts: &mut [u64]) {
+        prompts.sort_by_key(|it| (self.moved_position(*it), *it));
+    }
+
+    fn on_reordered(&mut self, session: &SessionId, reordered: &QueueReordered) {
+        let QueueReordered { prompt, order, .. } = reordered;
+        let queued: BTreeSet<u64> = self.queued_marks.keys().copied().collect();
+        check_invariant(
+            "order_of_the_queue_has_each_prompt_once",
+            order.len() == queued.len() && order.iter().all(|it| queued.contains(it)),
+            || format!("the queue of {session} is {queued:?}, and its order {order:?}"),
+        );
+        self.moved_order.clone_from(order);
+        let follower = order.iter().skip_while(|it| *it != prompt).nth(1).copied();
+        let steers = |it: &(u64, bool)| Some(it.0) == follower && it.1;
+        let steers = self.run_order.iter().any(steers);
+        let mut run_order = std::mem::take(&mut self.run_order);
+        for it in run_order.iter_mut().filter(|it| it.0 == *prompt) {
+            it.1 = steers;
+        }
+        run_order.sort_by_key(|it| self.moved_position(it.0));
+        self.run_order = run_order;
+        let mut released = std::mem::take(&mut self.released);
+        released.values_mut().for_each(|it| self.sort_by_moved_order(it));
+        self.released = released;
+    }
+
     fn forget(&mut self, prompt: u64) {
+        self.moved_order.retain(|it| *it != prompt);
         self.run_order.retain(|(it, _)| *it != prompt);
         for batch in self.released.values_mut() {
             batch.retain(|it| *it != prompt);

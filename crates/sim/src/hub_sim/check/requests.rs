@@ -43,6 +43,7 @@ pub(in crate::hub_sim) enum RequestKind {
     /// Reads a page of the log.
     ReadLog,
     Withdraw,
+    MovePrompt,
     Release,
     /// Changes a setting; the agent's consent is logged.
     Setting,
