@@ -13,6 +13,10 @@ export type NewRun = Omit<Schemas["RunBody"], "cancelOnDisconnect">;
 export type Prompt = Schemas["PromptBody"];
 export type RunMade = Schemas["RunMade"];
 export type Run = Schemas["RunShown"];
+/** A session that is opened without a prompt. */
+export type NewSession = Schemas["NewSessionBody"];
+/** A directory in which sessions may work, and those in it. */
+export type DirectoryList = Schemas["DirectoryList"];
 export type Session = Schemas["Session"];
 export type SessionShown = Schemas["SessionShown"];
 export type SessionPage = Schemas["SessionList"];
@@ -126,6 +130,16 @@ export class Jackfield {
     return agents;
   }
 
+  /** The directories in `path`, which is below one of the roots; without `path`, the roots. */
+  directories({ signal, ...query }: Call & { path?: string } = {}): Promise<DirectoryList> {
+    return this.#ask("get", "/api/directories", { query, signal });
+  }
+
+  /** The names of the configured MCP servers. */
+  async mcpServers(call: Call = {}): Promise<string[]> {
+    return (await this.#ask("get", "/api/mcp-servers", call)).servers;
+  }
+
   /** Makes a run and tells its events, from `start` to `end`. Who stops reading does not end it. */
   async *run(body: NewRun, call: Making = {}): AsyncGenerator<RunEvent, void> {
     const { runId } = await this.runs.create(body, call);
@@ -165,6 +179,10 @@ export class Jackfield {
     /** A page, the latest first; `nextCursor` as `cursor` gets the next one. */
     list: ({ signal, ...query }: Call & Query<"list_sessions"> = {}): Promise<SessionPage> =>
       this.#ask("get", "/api/sessions", { query, signal }),
+
+    /** Opens a session without a prompt. The agent has started when this returns. */
+    create: (body: NewSession, { signal }: Call = {}): Promise<Session> =>
+      this.#ask("post", "/api/sessions", { body, signal }),
 
     get: (sessionId: string, options: Call & { usage?: boolean } = {}): Promise<SessionShown> => {
       const { signal, ...query } = options;
@@ -261,6 +279,12 @@ export class Jackfield {
     withdraw: async (sessionId: string, prompt: number, call: Call = {}): Promise<void> => {
       const names = { sessionId, prompt };
       await this.#ask("delete", "/api/sessions/{sessionId}/queue/{prompt}", { names, ...call });
+    },
+
+    /** Places a prompt before another one, or at the end of the queue if `before` is `null`. */
+    move: async (sessionId: string, prompt: number, before: number | null, call: Call = {}): Promise<void> => {
+      const request = { names: { sessionId, prompt }, body: { before }, ...call };
+      await this.#ask("post", "/api/sessions/{sessionId}/queue/{prompt}/move", request);
     },
 
     /** Runs a held prompt. */

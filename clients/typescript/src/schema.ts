@@ -125,6 +125,26 @@ export interface paths {
         patch: operations["rename_device"];
         trace?: never;
     };
+    "/api/directories": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the directories in which sessions may work
+         * @description Links that lead out of the roots are left out.
+         */
+        get: operations["list_directories"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/events": {
         parameters: {
             query?: never;
@@ -201,6 +221,23 @@ export interface paths {
          * @description Its device is removed, and its open streams end within a second.
          */
         post: operations["log_out"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/mcp-servers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the configured MCP servers */
+        get: operations["list_mcp_servers"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -356,7 +393,11 @@ export interface paths {
          */
         get: operations["list_sessions"];
         put?: never;
-        post?: never;
+        /**
+         * Open a session without a prompt
+         * @description The response is sent when the agent has started and opened the session. `/api/runs` opens a session with a prompt.
+         */
+        post: operations["open_session"];
         delete?: never;
         options?: never;
         head?: never;
@@ -598,6 +639,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sessions/{sessionId}/queue/{prompt}/move": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Move a prompt that waits
+         * @description The order survives a restart. Held prompts are ordered among themselves.
+         */
+        post: operations["move_prompt"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/sessions/{sessionId}/queue/{prompt}/run": {
         parameters: {
             query?: never;
@@ -665,7 +726,7 @@ export interface paths {
         /**
          * Store files for later runs
          * @description The body is a form (`multipart/form-data`) with up to 16 files, or one file as it is. `path` of the response is for
-         *     `imagePaths` of a run; if the file is in the project of the run, also for `attachments`.
+         *     `imagePaths` or `attachments` of a run; if the file is in a project, for runs of that project.
          */
         post: operations["upload_files"];
         delete?: never;
@@ -1049,6 +1110,8 @@ export interface components {
             kind?: string | null;
             /** @description `session/request_permission`, or `elicitation/create` for a form. */
             method: string;
+            /** @description How the user fills in a form: `form`: here, as `requestedSchema` says; `url`: at the address. */
+            mode?: string | null;
             /** @description The options of a permission request; a form has none. */
             options: components["schemas"]["AskOption"][];
             /** @description The JSON schema of a form. */
@@ -1161,6 +1224,43 @@ export interface components {
         DeviceNameBody: {
             /** @description At most 64 visible characters. */
             name: string;
+        };
+        /** @description A directory. */
+        DirectoryEntry: {
+            /** @description It has a `.git`. */
+            isRepository: boolean;
+            name: string;
+            path: string;
+        };
+        /**
+         * @description A directory and those in it.
+         * @example {
+         *       "path": "/srv/checkouts",
+         *       "parent": null,
+         *       "roots": [
+         *         "/srv/checkouts"
+         *       ],
+         *       "hasMore": false,
+         *       "directories": [
+         *         {
+         *           "name": "parser",
+         *           "path": "/srv/checkouts/parser",
+         *           "isRepository": true
+         *         }
+         *       ]
+         *     }
+         */
+        DirectoryList: {
+            /** @description The directories in it, by name. */
+            directories: components["schemas"]["DirectoryEntry"][];
+            /** @description Some directories are left out. */
+            hasMore: boolean;
+            /** @description The directory that it is in; `null` if sessions may not work there. */
+            parent?: string | null;
+            /** @description The directory, without links; `null` for the list of roots. */
+            path?: string | null;
+            /** @description The directories below which sessions may work. */
+            roots: string[];
         };
         /**
          * @description The response of an operation without a result.
@@ -1442,6 +1542,18 @@ export interface components {
          */
         MatchedPart: "prompt" | "text" | "thought" | "tool";
         /**
+         * @description The configured MCP servers.
+         * @example {
+         *       "servers": [
+         *         "github"
+         *       ]
+         *     }
+         */
+        McpServerNames: {
+            /** @description Names that `mcpServers` of a new session or run can contain. */
+            servers: string[];
+        };
+        /**
          * @description Who a request comes from.
          * @example {
          *       "version": "0.1.0",
@@ -1474,6 +1586,37 @@ export interface components {
         NamedGroup: components["schemas"]["UsageGroup"] & {
             /** @description The day (`2026-11-18`), agent, model or directory; `unknown` if it is not reported. */
             name: string;
+        };
+        /**
+         * @description A new session without a prompt.
+         * @example {
+         *       "agentId": "codex",
+         *       "cwd": "/srv/checkouts/parser",
+         *       "name": "parser"
+         *     }
+         */
+        NewSessionBody: {
+            /** @description Further directories that the agent may use: below the working directory or one of the `roots`. */
+            additionalDirectories?: string[] | null;
+            /** @description One of `/api/agents`. */
+            agentId: string;
+            /** @description Work in this directory, which must be below one of the configured `roots`, or the directory of a session. */
+            cwd?: string | null;
+            /**
+             * @description MCP servers: an array in the form of ACP, in which a text is the name of a configured server, or an object
+             *     with a member per server as in `.mcp.json`.
+             */
+            mcpServers?: unknown;
+            /** @description One of the agent's modes. */
+            mode?: string | null;
+            /** @description One of the agent's models, or `default`. */
+            model?: string | null;
+            /** @description The name of the session. */
+            name?: string | null;
+            /** @description Work in the directory of this project, which is created if necessary. */
+            projectId?: string | null;
+            /** @description One of the agent's reasoning options, or `default`. */
+            reasoning?: string | null;
         };
         /** @description A mode or a model. */
         OfferedValue: {
@@ -1536,7 +1679,7 @@ export interface components {
          */
         PromptBody: {
             approve?: components["schemas"]["Approve"] | null;
-            /** @description Files below the session's directory to mention to the agent. */
+            /** @description Files below the session's directory or in the uploads directory to mention to the agent. */
             attachments?: string[] | null;
             /** @description Images: files in the uploads directory or below the session's directory. */
             imagePaths?: string[] | null;
@@ -1567,6 +1710,19 @@ export interface components {
         PushKey: {
             /** @description `applicationServerKey` of `PushManager.subscribe()`. */
             key: string;
+        };
+        /**
+         * @description The new place of a prompt.
+         * @example {
+         *       "before": 1
+         *     }
+         */
+        QueuePlace: {
+            /**
+             * Format: int64
+             * @description The prompt that it is placed before; `null` for the end of the queue.
+             */
+            before: number | null;
         };
         /**
          * @description Whether the daemon can serve requests. The version and the counts require the token.
@@ -1610,7 +1766,7 @@ export interface components {
             /** @description One of `/api/agents`; required to open a session. */
             agentId?: string | null;
             approve?: components["schemas"]["Approve"] | null;
-            /** @description Files below the working directory to mention to the agent. */
+            /** @description Files below the working directory or in the uploads directory to mention to the agent. */
             attachments?: string[] | null;
             /** @description `/api/chat` only: cancel the run when the client disconnects. Otherwise the run continues. */
             cancelOnDisconnect?: boolean | null;
@@ -2671,6 +2827,50 @@ export interface operations {
             };
         };
     };
+    list_directories: {
+        parameters: {
+            query?: {
+                /**
+                 * @description An absolute path below one of the roots [default: list the roots].
+                 * @example /srv/checkouts
+                 */
+                path?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the directories */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DirectoryList"];
+                };
+            };
+            /** @description the path is not a directory below one of the roots */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the token or the cookie is missing or wrong */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     list_events: {
         parameters: {
             query?: {
@@ -2846,6 +3046,44 @@ export interface operations {
             };
             /** @description the token or the cookie is missing or wrong */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    list_mcp_servers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description their names */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["McpServerNames"];
+                };
+            };
+            /** @description the token or the cookie is missing or wrong */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the hub does not reply */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3422,6 +3660,102 @@ export interface operations {
             };
             /** @description the token or the cookie is missing or wrong */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the hub does not reply */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    open_session: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewSessionBody"];
+            };
+        };
+        responses: {
+            /** @description the session */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"];
+                };
+            };
+            /** @description the request is invalid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the token or the cookie is missing or wrong */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the body is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the agent is not on this machine, or needs a login */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description a limit is reached */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the agent failed */
+            502: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4432,6 +4766,89 @@ export interface operations {
             };
         };
     };
+    move_prompt: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example s-7f3abcdefghi */
+                sessionId: string;
+                /** @example 2 */
+                prompt: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["QueuePlace"];
+            };
+        };
+        responses: {
+            /** @description the prompt has its new place */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Done"];
+                };
+            };
+            /** @description one of the prompts is held and the other is not */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the token or the cookie is missing or wrong */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the session does not exist, or one of the prompts does not wait */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the body is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the hub does not reply */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     run_prompt: {
         parameters: {
             query?: never;
@@ -4700,7 +5117,7 @@ export interface operations {
     upload_files: {
         parameters: {
             query?: {
-                /** @description Store the files in this project, so that its runs can use them as `attachments`. */
+                /** @description Store the files in this project, where its agents find them. */
                 projectId?: string;
                 /** @description The name of the file, if the body is the file itself. */
                 name?: string;

@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 pub enum ClientProtocol {
     /// ACP messages only.
     AcpOnly,
+    /// ACP messages. Agents may send forms, which another client of the user answers.
+    AcpWithForms,
     /// ACP messages, and `_jackfield/…` notifications for events that have no ACP message.
     WithHubEvents,
 }
@@ -17,8 +19,12 @@ pub fn initialize_params(client: &str, protocol: ClientProtocol) -> Value {
         "fs": { "readTextFile": false, "writeTextFile": false },
         "terminal": false,
     });
-    if protocol == ClientProtocol::WithHubEvents {
-        capabilities["_meta"] = json!({ "jackfield": {} });
+    match protocol {
+        ClientProtocol::AcpOnly => {}
+        ClientProtocol::AcpWithForms => {
+            capabilities["elicitation"] = json!({ "form": {}, "url": {} });
+        }
+        ClientProtocol::WithHubEvents => capabilities["_meta"] = json!({ "jackfield": {} }),
     }
     json!({
         "protocolVersion": 1,

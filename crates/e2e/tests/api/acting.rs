@@ -96,6 +96,36 @@ fn queued_prompts_are_listed_withdrawn_and_after_a_kill_run_on_request() {
 }
 
 #[test]
+fn moved_prompts_keep_their_order_over_a_kill() {
+    let home = Home::new();
+    let (daemon, web) = serve(&home, &["--caps", "load,resume"]);
+    let (_, session) = long_run(&web);
+    let runs = ["say one", "say two", "say three"]
+        .map(|it| prompt(&web, &session, &json!({ "message": it })));
+    let order = |web: &Web| -> Vec<u64> {
+        queue(web, &session).iter().map(|it| it["prompt"].as_u64().unwrap()).collect()
+    };
+    let path = format!("/api/sessions/{session}/queue");
+    web.post(&format!("{path}/3/move"), &json!({ "before": 1 })).good();
+    web.post(&format!("{path}/1/move"), &json!({ "before": null })).good();
+    assert_eq!(order(&web), [3, 2, 1]);
+    assert_eq!(web.post(&format!("{path}/1/move"), &json!({ "before": 9 })).status, 404);
+    assert_eq!(web.post(&format!("{path}/1/move"), &json!({ "before": 1 })).status, 400);
+    assert_eq!(web.post(&format!("{path}/1/move"), &json!({})).status, 400);
+    daemon.kill_9();
+    wait_for("the agent to end", BOUND, || home.alive(&[]).is_empty().then_some(()));
+
+    let (daemon, web) = again(&home);
+    assert_eq!(order(&web), [3, 2, 1]);
+    let released = home.run(&["queue", &session, "--run"], BOUND);
+    assert!(released.status.success(), "{released:?}");
+    until(&web, &runs[0], "succeeded");
+    let turn = |run: &String| web.get(&format!("/api/runs/{run}")).good()["turn"].as_u64();
+    assert_eq!(runs.each_ref().map(turn), [Some(4), Some(3), Some(2)]);
+    daemon.stop();
+}
+
+#[test]
 fn steering_prompt_cancels_the_turn_and_runs_before_the_queue() {
     let home = Home::new();
     let (daemon, web) = serve(&home, &[]);

@@ -3,10 +3,12 @@
 mod acting;
 mod cut_off;
 mod described;
+mod forms;
 mod idempotency;
 mod log_pages;
 mod mcp;
 pub(crate) mod metrics;
+mod new_session;
 mod open_design;
 mod opening;
 mod refused;

@@ -45,6 +45,42 @@ fn the_api_shows_a_tenant_its_own() {
 }
 
 #[test]
+fn session_of_another_tenant_cannot_be_acted_on() {
+    let town = Town::new();
+    let (acme, other) = (town.web_of("acme"), town.web_of("other"));
+    let (run, theirs) = run(&town, &other);
+    let requests = [
+        ("PATCH", "", json!({ "name": "mine" })),
+        ("POST", "/cancel", json!({})),
+        ("POST", "/prompt", json!({ "message": "stop", "steer": true })),
+        ("GET", "/settings", json!({})),
+        ("PATCH", "/settings", json!({ "mode": "plan" })),
+        ("GET", "/queue", json!({})),
+        ("DELETE", "/queue/1", json!({})),
+        ("POST", "/queue/1/run", json!({})),
+        ("POST", "/queue/1/move", json!({ "before": null })),
+    ];
+    for (method, path, body) in &requests {
+        let ask = |session: &str| {
+            let path = format!("/api/sessions/{session}{path}");
+            let reply = acme.ask(method, &path, &[], Some(body));
+            (reply.status, reply.text().replace(session, "NAME"))
+        };
+        let missing = ask("acme.s-none");
+        assert_eq!(missing.0, 404, "{method} {path}: {}", missing.1);
+        assert_eq!(ask(&theirs), missing, "{method} {path}");
+    }
+    assert_eq!(other.get(&format!("/api/runs/{run}")).status, 200);
+    let settings = other.get(&format!("/api/sessions/{theirs}/settings")).good();
+    assert_eq!(settings["modes"]["current"], "ask");
+    let roots = json!([town.home.path().canonicalize().unwrap()]);
+    assert_eq!(acme.get("/api/directories").good()["roots"], roots);
+    assert_eq!(acme.get("/api/directories?path=/").status, 400);
+    assert_eq!(acme.get("/api/mcp-servers").good(), json!({ "servers": [] }));
+    town.finish();
+}
+
+#[test]
 fn a_connection_over_http_is_its_tenants() {
     let town = Town::new();
     let hello = json!({

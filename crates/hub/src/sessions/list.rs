@@ -97,7 +97,7 @@ impl Sessions {
         let agents = agents.filter(|it| is_of_tenant(parts.clients.tenant_of_agent(it)));
         let clients = parts.clients.connections.keys();
         let clients = clients.filter(|it| is_of_tenant(parts.clients.tenant_name(**it)));
-        let status = json!({
+        let mut status = json!({
             "version": env!("CARGO_PKG_VERSION"),
             "sessions": known_to(tenant, &self.by_id).count(),
             "agents": agents.count(),
@@ -105,6 +105,12 @@ impl Sessions {
             "stopping": parts.cx.is_stopping,
             "storage": self.describe_storage(parts, conn),
         });
+        // Tenants may not name configured servers.
+        let servers = parts.cx.config.mcp.servers.keys().filter(|_| tenant.is_none());
+        let servers: Vec<&String> = servers.collect();
+        if !servers.is_empty() {
+            status["mcpServers"] = json!(servers);
+        }
         parts.clients.answer_request(&mut parts.cx, conn, id, Ok(&status.to_string()));
     }
 

@@ -60,6 +60,9 @@ pub(crate) struct OpenAsk {
     #[serde(default)]
     #[schema(required)]
     pub(crate) options: Vec<AskOption>,
+    /// How the user fills in a form: `form`: here, as `requestedSchema` says; `url`: at the address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) mode: Option<String>,
     /// The JSON schema of a form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]

@@ -1,8 +1,8 @@
 //! The `OpenAPI` document of all routes, generated from the code.
 
 use crate::rest::{
-    RestState, agents, asks, events, logins, logins::LOGIN_BODY_BYTES_MAX, operations, push, runs,
-    sessions, upload, usage,
+    RestState, agents, asks, directories, events, logins, logins::LOGIN_BODY_BYTES_MAX, operations,
+    push, runs, sessions, upload, usage,
 };
 use axum::{Json, Router, extract::DefaultBodyLimit, routing::get};
 use serde_json::Value;
@@ -61,12 +61,15 @@ fn routes() -> OpenApiRouter<Arc<RestState>> {
         .routes(routes!(runs::run_events))
         .routes(routes!(runs::cancel_run))
         .routes(routes!(upload::upload_files))
-        .routes(routes!(sessions::list_sessions))
+        .routes(routes!(sessions::list_sessions, runs::open_session))
+        .routes(routes!(runs::list_mcp_servers))
+        .routes(routes!(directories::list_directories))
         .routes(routes!(sessions::show_session, sessions::rename_session, sessions::delete_session))
         .routes(routes!(sessions::cancel_turn))
         .routes(routes!(sessions::show_settings, sessions::change_settings))
         .routes(routes!(sessions::list_queue))
         .routes(routes!(sessions::withdraw_prompt))
+        .routes(routes!(sessions::move_prompt))
         .routes(routes!(sessions::run_prompt))
         .routes(routes!(runs::prompt_session))
         .routes(routes!(sessions::close_session))

@@ -36,7 +36,7 @@ pub(crate) struct RunBody {
     pub(crate) system_prompt: Option<String>,
     /// Images: files in the uploads directory or below the working directory.
     pub(crate) image_paths: Option<Vec<String>>,
-    /// Files below the working directory to mention to the agent.
+    /// Files below the working directory or in the uploads directory to mention to the agent.
     pub(crate) attachments: Option<Vec<String>>,
     /// One of the agent's models, or `default`.
     pub(crate) model: Option<String>,
@@ -102,6 +102,51 @@ impl RunBody {
     }
 }
 
+/// A new session without a prompt.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schema(example = json!({ "agentId": "codex", "cwd": "/srv/checkouts/parser", "name": "parser" }))]
+pub(crate) struct NewSessionBody {
+    /// One of `/api/agents`.
+    agent_id: String,
+    /// Work in the directory of this project, which is created if necessary.
+    #[schema(pattern = "^[A-Za-z0-9._-]{1,128}$")]
+    project_id: Option<String>,
+    /// Work in this directory, which must be below one of the configured `roots`, or the directory of a session.
+    pub(super) cwd: Option<String>,
+    /// Further directories that the agent may use: below the working directory or one of the `roots`.
+    additional_directories: Option<Vec<String>>,
+    /// MCP servers: an array in the form of ACP, in which a text is the name of a configured server, or an object
+    /// with a member per server as in `.mcp.json`.
+    mcp_servers: Option<Value>,
+    /// One of the agent's models, or `default`.
+    model: Option<String>,
+    /// One of the agent's reasoning options, or `default`.
+    reasoning: Option<String>,
+    /// One of the agent's modes.
+    mode: Option<String>,
+    /// The name of the session.
+    #[schema(max_length = 64)]
+    pub(crate) name: Option<String>,
+}
+
+impl NewSessionBody {
+    /// The same session as that of a run.
+    pub(super) fn into_run_body(self) -> RunBody {
+        RunBody {
+            agent_id: Some(self.agent_id),
+            project_id: self.project_id,
+            cwd: self.cwd,
+            additional_directories: self.additional_directories,
+            mcp_servers: self.mcp_servers,
+            model: self.model,
+            reasoning: self.reasoning,
+            mode: self.mode,
+            ..RunBody::default()
+        }
+    }
+}
+
 /// A prompt for an existing session.
 ///
 /// Other members are stored with the run as `metadata`.
@@ -117,7 +162,7 @@ pub(crate) struct PromptBody {
     system_prompt: Option<String>,
     /// Images: files in the uploads directory or below the session's directory.
     image_paths: Option<Vec<String>>,
-    /// Files below the session's directory to mention to the agent.
+    /// Files below the session's directory or in the uploads directory to mention to the agent.
     attachments: Option<Vec<String>>,
     /// One of the agent's models, or `default`.
     model: Option<String>,

@@ -42,6 +42,24 @@ fn read_bytes(file: &Path, name: &str, remaining: &mut u64) -> Result<Vec<u8>, A
     Ok(bytes)
 }
 
+/// Why images are not sent to the agent, which gets their paths instead.
+pub(super) fn describe_references(
+    images: &[PromptImage],
+    accepts_images: Option<bool>,
+) -> Vec<String> {
+    let describe = |it: &PromptImage| match (&it.data, accepts_images) {
+        (None, _) => Some(format!(
+            "`{}` is not a PNG, JPEG, GIF or WebP image: the agent gets its path",
+            it.path
+        )),
+        (Some(_), Some(false)) => {
+            Some(format!("the agent does not accept images: it gets the path of `{}`", it.path))
+        }
+        (Some(_), Some(true) | None) => None,
+    };
+    images.iter().filter_map(describe).collect()
+}
+
 /// The MIME type of a supported image.
 fn mime_type(file: &Path) -> Option<&'static str> {
     match file.extension()?.to_str()?.to_ascii_lowercase().as_str() {
@@ -57,6 +75,19 @@ fn mime_type(file: &Path) -> Option<&'static str> {
 mod tests {
     use super::*;
     use std::fs;
+
+    #[test]
+    fn image_that_is_not_sent_has_a_warning() {
+        let image = |data: Option<&'static str>| PromptImage {
+            path: "/up/a".into(),
+            data: data.map(|it| (it, String::new())),
+        };
+        let warnings = |data, accepts| describe_references(&[image(data)], accepts);
+        assert!(warnings(None, Some(true))[0].contains("is not a PNG"));
+        assert!(warnings(Some("image/png"), Some(false))[0].contains("does not accept images"));
+        assert!(warnings(Some("image/png"), Some(true)).is_empty());
+        assert!(warnings(Some("image/png"), None).is_empty());
+    }
 
     #[test]
     fn image_must_be_in_an_allowed_directory_and_within_the_size_limit() {

@@ -6,7 +6,7 @@ mod body;
 mod image;
 mod paths;
 
-pub(crate) use body::{PromptBody, RunBody};
+pub(crate) use body::{NewSessionBody, PromptBody, RunBody};
 pub use paths::WorkDirs;
 
 use crate::rest::{
@@ -33,11 +33,28 @@ pub(crate) async fn plan_run(state: &Arc<RestState>, body: RunBody) -> Result<Ru
     }
     match body.session_id.clone() {
         Some(session) => plan_in_session(state, session, body).await,
-        None => plan_new_session(state, body).await,
+        None => plan_new_session(state, state.dirs.clone(), body).await,
     }
 }
 
-async fn plan_new_session(state: &Arc<RestState>, mut body: RunBody) -> Result<RunPlan, ApiError> {
+/// Validates a request for a session without a prompt. It may also work in the directory of another session: someone
+/// has already chosen to work there.
+pub(crate) async fn plan_session(
+    state: &Arc<RestState>,
+    body: NewSessionBody,
+) -> Result<RunPlan, ApiError> {
+    let mut dirs = state.dirs.clone();
+    let used = sessions::list_all(&state.hub).await?;
+    let used = used.into_iter().map(|it| it.cwd).find(|it| Some(it) == body.cwd.as_ref());
+    dirs.roots.extend(used.map(PathBuf::from));
+    plan_new_session(state, dirs, body.into_run_body()).await
+}
+
+async fn plan_new_session(
+    state: &Arc<RestState>,
+    dirs: WorkDirs,
+    mut body: RunBody,
+) -> Result<RunPlan, ApiError> {
     let Some(id) = body.agent_id.clone().filter(|it| !it.is_empty()) else {
         return Err(ApiError::bad_request(
             "`agentId` is required: GET /api/agents lists the agents",
@@ -49,7 +66,6 @@ async fn plan_new_session(state: &Arc<RestState>, mut body: RunBody) -> Result<R
         body.dropped = agent.drop_invalid_choices(&mut body);
     }
     let choices = agent.validate_choices(&body)?;
-    let dirs = state.dirs.clone();
     let (project, cwd) = (body.project_id.clone(), body.cwd.clone());
     let more = body.additional_directories.clone().unwrap_or_default();
     let (cwd, more_dirs) = run_blocking(move || {
@@ -109,7 +125,10 @@ async fn plan_in_session(
     let (choices, cwd) = (agent.validate_choices(&body)?, PathBuf::from(&row.cwd));
     let own = agent.run_settings();
     let settings = RunSettings { agent_id: body.agent_id.clone().unwrap_or(own.agent_id), ..own };
-    let target = RunTarget::ExistingSession { session, agent: row.agent, cwd: cwd.clone() };
+    let has_images = body.image_paths.as_ref().is_some_and(|it| !it.is_empty());
+    let accepts_images =
+        has_images && sessions::accepts_images(state, &session, &row.agent).await?;
+    let target = RunTarget::ExistingSession { session, cwd: cwd.clone(), accepts_images };
     finish_plan(state, target, cwd, choices, settings, body).await
 }
 
@@ -129,7 +148,7 @@ async fn finish_plan(
         })
         .await?;
     }
-    let settings = RunSettings {
+    let mut settings = RunSettings {
         cwd: cwd.display().to_string(),
         model: choices.model.clone(),
         reasoning: choices.reasoning.clone(),
@@ -146,7 +165,8 @@ async fn finish_plan(
     let describes_directory = settings.project_id.is_some() || body.system_prompt.is_some();
     let dirs = state.dirs.clone();
     let prompt = run_blocking(move || {
-        let attachments = paths::check_attachments(&cwd, &body.attachments.unwrap_or_default())?;
+        let attachments = body.attachments.unwrap_or_default();
+        let attachments = paths::check_attachments(&cwd, &dirs, &attachments)?;
         let images = image::read_images(&cwd, &dirs, &body.image_paths.unwrap_or_default())?;
         let directory = describes_directory.then(|| {
             let (files, has_more) = paths::list_files(&cwd);
@@ -156,6 +176,7 @@ async fn finish_plan(
         Ok(RunPrompt { system_prompt, directory, attachments, message: body.message, images })
     })
     .await?;
+    settings.warnings.extend(image::describe_references(&prompt.images, target.accepts_images()));
     let request = None;
     Ok(RunPlan { target, prompt, choices, approve, settings, request, steers, closes_session })
 }
@@ -174,7 +195,7 @@ fn drop_invalid_files(body: &mut RunBody, cwd: &Path, dirs: &WorkDirs) {
     };
     let one = std::slice::from_ref::<String>;
     keep_valid("attachments", &mut body.attachments, &|path| {
-        paths::check_attachments(cwd, one(path)).map(drop)
+        paths::check_attachments(cwd, dirs, one(path)).map(drop)
     });
     keep_valid("imagePaths", &mut body.image_paths, &|path| {
         image::read_images(cwd, dirs, one(path)).map(drop)
@@ -184,7 +205,7 @@ fn drop_invalid_files(body: &mut RunBody, cwd: &Path, dirs: &WorkDirs) {
 type FileCheck<'a> = dyn Fn(&String) -> Result<(), ApiError> + 'a;
 
 /// Runs file system access on a blocking thread.
-async fn run_blocking<T: Send + 'static>(
+pub(crate) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
     tokio::task::spawn_blocking(work).await.expect("file system access does not panic")

@@ -103,10 +103,20 @@ impl WorkDirs {
     }
 }
 
-/// Checks files below the working directory, and returns their paths relative to it.
-pub(super) fn check_attachments(cwd: &Path, paths: &[String]) -> Result<Vec<String>, ApiError> {
+/// Checks files below the working directory or in the uploads directory. Returns the paths of the former relative to
+/// the working directory, and those of the latter as they are.
+pub(super) fn check_attachments(
+    cwd: &Path,
+    dirs: &WorkDirs,
+    paths: &[String],
+) -> Result<Vec<String>, ApiError> {
     check_count(paths)?;
-    paths.iter().map(|it| Ok(resolve_file(cwd, &[cwd], it)?.1)).collect()
+    let check = |path: &String| {
+        let (found, relative) = resolve_file(cwd, &[cwd, &dirs.uploads], path)?;
+        let is_in_cwd = cwd.canonicalize().is_ok_and(|it| found.starts_with(it));
+        Ok(if is_in_cwd { relative } else { found.display().to_string() })
+    };
+    paths.iter().map(check).collect()
 }
 
 /// Fails if a request names too many files.
@@ -254,10 +264,13 @@ mod tests {
     }
 
     #[test]
-    fn attachment_must_be_a_file_below_the_working_directory() {
-        let TestDirs { dir, .. } = test_dirs();
+    fn attachment_must_be_a_file_below_the_working_directory_or_an_upload() {
+        let TestDirs { dir, dirs } = test_dirs();
         let cwd = dir.path().join("roots/work");
-        let attached = |path: &str| check_attachments(&cwd, &[path.to_owned()]);
+        let attached = |path: &str| check_attachments(&cwd, &dirs, &[path.to_owned()]);
+        let upload = dirs.uploads.canonicalize().unwrap().join("a.pdf").display().to_string();
+        fs::write(&upload, "").unwrap();
+        assert_eq!(attached(&upload).unwrap(), [upload]);
         assert_eq!(attached("src/a.rs").unwrap(), ["src/a.rs"]);
         let whole = cwd.join("src/../src/a.rs").display().to_string();
         assert_eq!(attached(&whole).unwrap(), ["src/a.rs"]);
@@ -267,7 +280,7 @@ mod tests {
         symlink(dir.path().join("outside/secret"), cwd.join("link")).unwrap();
         assert!(why(attached("link")).contains("outside of"));
         let many = vec!["src/a.rs".to_owned(); FILES_MAX + 1];
-        assert!(why(check_attachments(&cwd, &many)).contains("the limit is"));
+        assert!(why(check_attachments(&cwd, &dirs, &many)).contains("the limit is"));
     }
 
     #[test]

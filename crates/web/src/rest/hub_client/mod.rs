@@ -4,7 +4,7 @@
 mod shared_connection;
 
 use crate::rest::runs::new_session_name;
-use jackfield_hub_client::{ClientProtocol, EventLog, HubClientError, HubConnection, LogEntry};
+use jackfield_hub_client::{ClientProtocol, EventLog, HubClientError, HubConnection};
 use jackfield_protocol::acp::Method;
 use jackfield_transport::HubDialer;
 use serde_json::{Value, json};
@@ -46,7 +46,10 @@ impl HubClient {
     /// Opens an initialized connection without an agent: the hub replies by itself.
     pub(crate) async fn connect(&self) -> Result<HubConnection, HubClientError> {
         let mut connection = self.dial().await?;
-        let initialized = tokio::time::timeout(REPLY_TIMEOUT, initialize(&mut connection));
+        let initialized = tokio::time::timeout(
+            REPLY_TIMEOUT,
+            initialize(&mut connection, ClientProtocol::AcpOnly),
+        );
         initialized.await.map_err(|_| HubClientError::NoReply)??;
         Ok(connection)
     }
@@ -66,11 +69,10 @@ impl HubClient {
         session: &str,
         seq: u64,
     ) -> Result<Option<Value>, HubClientError> {
-        let mut log = self.open_log(session, seq.saturating_sub(1)).await?;
-        Ok(match log.next_entry().await? {
-            LogEntry::Event(event) if event.seq == seq => event.to_value(),
-            LogEntry::Event(_) | LogEntry::Live => None,
-        })
+        let params = json!({ "sessionId": session, "after": seq.saturating_sub(1), "limit": 1 });
+        let page = self.call_method(Method::ControlReadLog, &params).await?;
+        let event = page["lines"].as_str().and_then(|it| serde_json::from_str::<Value>(it).ok());
+        Ok(event.filter(|it| it["seq"] == seq))
     }
 
     /// Cancels the running turn of a session and withdraws its queued prompts.
@@ -114,8 +116,11 @@ impl HubClient {
 }
 
 /// Sends `initialize` in the name of the REST API.
-pub(crate) async fn initialize(connection: &mut HubConnection) -> Result<Value, HubClientError> {
-    connection.initialize("api", ClientProtocol::AcpOnly).await
+pub(crate) async fn initialize(
+    connection: &mut HubConnection,
+    protocol: ClientProtocol,
+) -> Result<Value, HubClientError> {
+    connection.initialize("api", protocol).await
 }
 
 /// Builds an event line from `{"seq":1,…}`.

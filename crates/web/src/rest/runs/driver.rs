@@ -14,6 +14,7 @@ use crate::rest::{
     check::{self, RunBody},
     error::{ApiError, ErrorCode},
     prompt::RunPrompt,
+    sessions::accepts_images,
 };
 use jackfield_events::{EventBody, EventKind};
 use jackfield_hub_client::{
@@ -44,14 +45,23 @@ pub(crate) enum RunTarget {
     },
     ExistingSession {
         session: String,
-        agent: String,
         cwd: PathBuf,
+        /// The agent accepts images; false if the prompt has none.
+        accepts_images: bool,
     },
 }
 
 impl RunTarget {
     fn opens_session(&self) -> bool {
         matches!(self, RunTarget::NewSession { .. })
+    }
+
+    /// Whether the agent accepts images; `None` if that is known only when the session is open.
+    pub(crate) fn accepts_images(&self) -> Option<bool> {
+        match self {
+            RunTarget::NewSession { .. } => None,
+            RunTarget::ExistingSession { accepts_images, .. } => Some(*accepts_images),
+        }
     }
 }
 
@@ -90,8 +100,9 @@ pub(crate) async fn start_run(
             if let (Some(session), RunTarget::NewSession { agent, cwd, .. }) =
                 (session, &plan.target)
             {
-                let (agent, cwd) = (agent.clone(), cwd.clone());
-                plan.target = RunTarget::ExistingSession { session, agent, cwd };
+                let accepts_images = accepts_images(state, &session, agent).await?;
+                let cwd = cwd.clone();
+                plan.target = RunTarget::ExistingSession { session, cwd, accepts_images };
             }
             plan.request = Some(request);
             spawn_driver(state, plan, sender)
@@ -139,7 +150,7 @@ async fn drive_run(state: Arc<RestState>, plan: RunPlan, sender: RunResultSender
         sender.announce(Ok(run.clone()));
     }
     let prepared = tokio::select! {
-        prepared = prepare_session(&state, &plan, &run) => prepared.map_err(OpeningEnd::Failed),
+        prepared = prepare_session(&state, &plan, &session, |it| run.set_opened(it.clone())) => prepared.map_err(OpeningEnd::Failed),
         // The hub abandons a session that a disconnected client was opening.
         () = stop.notified() => Err(OpeningEnd::Canceled),
     };
@@ -200,7 +211,8 @@ impl RunDriver {
         plan: RunPlan,
         run: Arc<TrackedRun>,
     ) -> Result<RunDriver, HubClientError> {
-        let ReadySession { mut connection, session, accepts_images, opened } = session;
+        let ReadySession { mut connection, accepts_images, opened } = session;
+        let session = run.id.session();
         // Only events from now on are part of the run.
         let attach = attach_params(&session, i64::MAX.unsigned_abs());
         connection.call_method(Method::ControlAttach, &attach).await?;

@@ -3,7 +3,7 @@
 //! Read in this order: `id` is the id of a run, `progress` follows a run through its session's log to its
 //! `outcome`, `opening` is a run before that, `events` are the events that clients receive. `pending` is a
 //! requested run, `idempotency` recognizes repeated requests.
-//! `session_setup` opens or resumes a session, `driver` sends the prompt and follows it to its end,
+//! `session_setup` opens or resumes a session (`new_session` opens one without a run), `driver` sends the prompt and follows it to its end,
 //! `approval` answers permission requests. `follow` streams a run to one client. [`RunRegistry`] is a
 //! cache: the log has everything about a run, and `find` reads it there.
 
@@ -14,6 +14,7 @@ mod find;
 mod follow;
 mod id;
 mod idempotency;
+mod new_session;
 mod opening;
 mod outcome;
 mod pending;
@@ -28,6 +29,7 @@ pub(crate) use driver::{RunPlan, RunTarget, start_run};
 pub(crate) use events::RunEvent;
 pub(crate) use id::{RunId, new_session_name, random_name};
 pub(crate) use idempotency::IdempotencyKey;
+pub(crate) use new_session::*;
 pub(crate) use pending::PendingRun;
 pub(crate) use progress::RunSettings;
 pub(crate) use routes::*;

@@ -1,7 +1,6 @@
 //! Prepares a session for a prompt: opens or resumes it, and changes its settings.
 
 use super::{
-    TrackedRun,
     driver::{RunPlan, RunTarget},
     idempotency::KeyedRequest,
     opening::OpenedSession,
@@ -12,7 +11,7 @@ use crate::rest::{
     error::{ApiError, ErrorCode},
     hub_client::initialize,
 };
-use jackfield_hub_client::{HubClientError, HubConnection};
+use jackfield_hub_client::{ClientProtocol, HubClientError, HubConnection};
 use jackfield_policy::ApprovalMode;
 use jackfield_protocol::{acp::Method, mcp_servers::find_unsupported_server};
 use jackfield_views::options::{SessionSetting, SettingError, find_offer, plan_change};
@@ -45,21 +44,24 @@ impl SettingChoices {
 #[derive(Debug)]
 pub(super) struct ReadySession {
     pub(super) connection: HubConnection,
-    pub(super) session: String,
     /// The agent accepts images.
     pub(super) accepts_images: bool,
     /// Set if the session was opened for this run.
     pub(super) opened: Option<OpenedSession>,
 }
 
-/// Opens or resumes the session of a run. If a new session cannot be used, it is deleted.
+/// Opens or resumes a session. `on_opened` is called when the agent has opened it, before its settings are changed. If
+/// a new session cannot be used, it is deleted.
 pub(super) async fn prepare_session(
     state: &RestState,
     plan: &RunPlan,
-    run: &TrackedRun,
+    session: &str,
+    on_opened: impl FnOnce(&OpenedSession),
 ) -> Result<ReadySession, ApiError> {
     let RunPlan { target, choices, .. } = plan;
-    let session = run.id.session();
+    // A person answers forms in `/api/asks`. Without one, the agent is refused at once instead of waiting.
+    let has_person = plan.approve == ApprovalMode::Ask;
+    let protocol = if has_person { ClientProtocol::AcpWithForms } else { ClientProtocol::AcpOnly };
     let mut connection = state.hub.dial().await?;
     let (setup, accepts_images, mut opened) = match target {
         RunTarget::NewSession { agent, cwd, more_dirs, variant, unenforced, mcp } => {
@@ -68,7 +70,7 @@ pub(super) async fn prepare_session(
                 launch["variant"] = json!(variant);
             }
             connection.call_method(Method::ControlConnect, &launch).await?;
-            let initialized = initialize(&mut connection).await?;
+            let initialized = initialize(&mut connection, protocol).await?;
             let mut learned = LearnedAbilities::from_initialize(&initialized);
             let accepts_images = learned.images;
             if let Some(why) = find_unsupported_server(&initialized, &mcp.servers) {
@@ -97,23 +99,22 @@ pub(super) async fn prepare_session(
             state.learned().insert(agent.clone(), learned);
             let model = find_offer(&setup, SessionSetting::Model).and_then(|it| it.current);
             let opened = OpenedSession { model, chosen: None };
-            run.set_opened(opened.clone());
+            on_opened(&opened);
             (setup, accepts_images, Some(opened))
         }
-        RunTarget::ExistingSession { session, agent, cwd } => {
-            initialize(&mut connection).await?;
+        RunTarget::ExistingSession { session, cwd, accepts_images } => {
+            initialize(&mut connection, protocol).await?;
             let params = json!({ "sessionId": session, "cwd": cwd, "mcpServers": [] });
             let setup = if choices.is_empty() {
                 Value::Null
             } else {
                 connection.call_method(Method::SessionResume, &params).await?
             };
-            let accepts_images = state.learned().get(agent).is_some_and(|it| it.images);
-            (setup, accepts_images, None)
+            (setup, *accepts_images, None)
         }
     };
     let tolerant = state.profile.drops_invalid_values();
-    let result = apply_choices(&mut connection, &session, &setup, choices, tolerant).await;
+    let result = apply_choices(&mut connection, session, &setup, choices, tolerant).await;
     if let (Err(_), RunTarget::NewSession { .. }) = (&result, target) {
         // The session is empty; if it cannot be deleted, it only stays in the list.
         let _deleted =
@@ -123,7 +124,7 @@ pub(super) async fn prepare_session(
     if let Some(opened) = opened.as_mut().filter(|_| has_model) {
         opened.chosen.clone_from(&choices.model);
     }
-    Ok(ReadySession { connection, session, accepts_images, opened })
+    Ok(ReadySession { connection, accepts_images, opened })
 }
 
 /// Fails if the agent would ignore further directories.

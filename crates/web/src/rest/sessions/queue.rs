@@ -1,10 +1,10 @@
-//! The queue of a session: lists, withdraws and runs the prompts that wait.
+//! The queue of a session: lists, moves, withdraws and runs the prompts that wait.
 
 use super::DoneResponse;
 use crate::rest::{
     RestState,
     error::{ApiError, ErrorBody},
-    extract::PathParams,
+    extract::{JsonBody, PathParams},
 };
 use axum::{Json, extract::State};
 use jackfield_protocol::acp::Method;
@@ -104,5 +104,45 @@ pub(crate) async fn run_prompt(
     let params = json!({ "sessionId": session, "prompt": prompt });
     // The hub sends the events of the prompt's turn to this connection, so the shared one cannot be used.
     state.hub.connect().await?.call_method(Method::ControlRelease, &params).await?;
+    Ok(Json(DoneResponse { ok: true }))
+}
+
+/// The new place of a prompt.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({ "before": 1 }))]
+pub(crate) struct QueuePlace {
+    /// The prompt that it is placed before; `null` for the end of the queue.
+    #[serde(deserialize_with = "Option::deserialize")]
+    #[schema(required)]
+    before: Option<u64>,
+}
+
+/// Move a prompt that waits
+///
+/// The order survives a restart. Held prompts are ordered among themselves.
+#[utoipa::path(
+    post, path = "/api/sessions/{sessionId}/queue/{prompt}/move", tag = "queue",
+    params(
+        ("sessionId" = String, Path, example = "s-7f3abcdefghi"),
+        ("prompt" = u64, Path, example = 2),
+    ),
+    request_body = QueuePlace,
+    responses(
+        (status = 200, description = "the prompt has its new place", body = DoneResponse),
+        (status = 400, description = "one of the prompts is held and the other is not", body = ErrorBody),
+        (status = 404, description = "the session does not exist, or one of the prompts does not wait", body = ErrorBody),
+        (status = 413, description = "the body is too large", body = ErrorBody),
+        (status = 415, description = "the body is not JSON", body = ErrorBody),
+        (status = 503, description = "the hub does not reply", body = ErrorBody),
+    ),
+)]
+pub(crate) async fn move_prompt(
+    State(state): State<Arc<RestState>>,
+    PathParams((session, prompt)): PathParams<(String, u64)>,
+    JsonBody(place): JsonBody<QueuePlace>,
+) -> Result<Json<DoneResponse>, ApiError> {
+    let params = json!({ "sessionId": session, "prompt": prompt, "before": place.before });
+    state.hub.call_method(Method::ControlMove, &params).await?;
     Ok(Json(DoneResponse { ok: true }))
 }

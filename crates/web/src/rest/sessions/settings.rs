@@ -86,6 +86,18 @@ pub(crate) async fn change_settings(
     Ok(Json(StoredSettings::read(&state.hub, &id).await?.to_settings(&state.hub, &id).await?))
 }
 
+/// Whether the agent of a session accepts images. Logs of earlier versions do not say it, but other sessions of the
+/// agent may have shown it.
+pub(crate) async fn accepts_images(
+    state: &RestState,
+    session: &str,
+    agent: &str,
+) -> Result<bool, HubClientError> {
+    let stored = StoredSettings::read(&state.hub, session).await?;
+    let is_known = || state.learned().get(agent).is_some_and(|it| it.images);
+    Ok(stored.prompt_capabilities.image || is_known())
+}
+
 /// The answer to `_jackfield/settings`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -30,7 +30,7 @@ const FILES_MAX: usize = 16;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct UploadQuery {
-    /// Store the files in this project, so that its runs can use them as `attachments`.
+    /// Store the files in this project, where its agents find them.
     #[param(pattern = "^[A-Za-z0-9._-]{1,128}$")]
     project_id: Option<String>,
     /// The name of the file, if the body is the file itself.
@@ -57,7 +57,7 @@ pub(crate) struct UploadedFiles {
 /// Store files for later runs
 ///
 /// The body is a form (`multipart/form-data`) with up to 16 files, or one file as it is. `path` of the response is for
-/// `imagePaths` of a run; if the file is in the project of the run, also for `attachments`.
+/// `imagePaths` or `attachments` of a run; if the file is in a project, for runs of that project.
 #[utoipa::path(
     post, path = "/api/upload", tag = "runs", params(UploadQuery),
     request_body(content = UploadForm, content_type = "multipart/form-data"),
