@@ -39,7 +39,7 @@ async function loggedText(sessionId) {
 /** What the page shows of it. @param {Page} page */
 async function shownText(page) {
   const parts = await page.locator('[data-transcript-item][data-kind="message"]').allInnerTexts();
-  return parts.join("");
+  return parts.join(" ");
 }
 
 /** @param {string} text */
@@ -51,7 +51,10 @@ async function waitUntilShown(page, sessionId) {
   await waitFor("the page to show the log", async () => {
     [shown, logged] = [words(await shownText(page)), words(await loggedText(sessionId))];
     return logged !== "" && shown.includes(logged);
-  }).catch(() => assert.equal(shown, logged));
+  }).catch(() => {
+    const at = [...logged].findIndex((it, index) => it !== shown[index]);
+    assert.fail(`differs at ${at}: shown …${shown.slice(at - 60, at + 60)}…, logged …${logged.slice(at - 60, at + 60)}…`);
+  });
   const count = (/** @type {string} */ word) => shown.split(word).length - 1;
   assert.equal(count("slow 1 "), logged.split("slow 1 ").length - 1, "a text is shown twice");
 }
@@ -99,7 +102,7 @@ test("a page says that its session was deleted elsewhere, and the list forgets i
   await list.locator(`[data-session-id="${sessionId}"]`).waitFor();
   await page.goto(`${daemon.url}/console/sessions/${sessionId}`);
   await page.locator("[data-transcript-item]").first().waitFor();
-  await daemon.cli("sessions", "rm", sessionId);
+  await daemon.cli("sessions", "rm", "--yes", sessionId);
   await page.getByText("was deleted").waitFor();
   await list.locator(`[data-session-id="${sessionId}"]`).waitFor({ state: "detached" });
   browser.assertNoProblems();

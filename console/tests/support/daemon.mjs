@@ -88,7 +88,8 @@ export class Daemon {
     const init = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
     const response = await fetch(this.url + path, init);
     if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
-    return /** @type {any} */ (await response.json());
+    const text = await response.text();
+    return /** @type {any} */ (text === "" ? undefined : JSON.parse(text));
   }
 
   /** Opens a session with this first prompt and returns its id. @param {string} message */
