@@ -196,7 +196,9 @@ impl SessionQueue {
         run_order.sort_by_key(|it| self.moved_position(it.0));
         self.run_order = run_order;
         let mut released = std::mem::take(&mut self.released);
-        released.values_mut().for_each(|it| self.sort_by_moved_order(it));
+        for batch in released.values_mut() {
+            self.sort_by_moved_order(batch);
+        }
         self.released = released;
     }
 
