@@ -18,6 +18,12 @@ export interface Row {
 
 export class RowList {
   #known = new Map<string, KnownRows>();
+  readonly #grownAtStart = new Set<string>();
+
+  /** Whether the row has got text before its beginning since the last call. */
+  takeGrownAtStart(key: string): boolean {
+    return this.#grownAtStart.delete(key);
+  }
 
   /** The rows of the items. */
   update(items: readonly Item[]): Row[] {
@@ -26,6 +32,8 @@ export class RowList {
     for (const item of items) {
       const before = this.#known.get(item.key);
       const same = before?.item === item ? before : { item, rows: rowsOf(item, before) };
+      // The row in which a message began so far.
+      if (before && before.item.seq > item.seq && before.rows[0]) this.#grownAtStart.add(before.rows[0].key);
       known.set(item.key, same);
       for (const it of same.rows) all.push(it);
     }

@@ -76,13 +76,13 @@ export function TranscriptTab(props: TranscriptTabProps): JSX.Element {
         </div>
       }
     >
-      <TranscriptRows {...props} rows={rows()} />
+      <TranscriptRows {...props} rows={rows()} rowList={rowList} />
     </Show>
   );
 }
 
 /** The rows; there is at least one when they are first shown. */
-function TranscriptRows(props: TranscriptTabProps & { rows: Row[] }): JSX.Element {
+function TranscriptRows(props: TranscriptTabProps & { rows: Row[]; rowList: RowList }): JSX.Element {
   let scroller!: HTMLDivElement;
   const { log, items, state } = props.log;
   const rows = (): Row[] => props.rows;
@@ -113,6 +113,13 @@ function TranscriptRows(props: TranscriptTabProps & { rows: Row[] }): JSX.Elemen
       return isAtEnd() ? END_DISTANCE : -1;
     },
   });
+
+  // What grows above the place that is read moves it; this is corrected. Other rows grow at their end.
+  virtualizer.shouldAdjustScrollPositionOnItemSizeChange = (item, _delta, { scrollOffset, itemSizeCache, scrollDirection }) => {
+    const offset = scrollOffset ?? 0;
+    if (props.rowList.takeGrownAtStart(String(item.key)) || !itemSizeCache.has(item.key)) return item.start < offset;
+    return item.end <= offset && scrollDirection !== "backward";
+  };
 
   const scrollToEnd = (): void => virtualizer.scrollToEnd();
   const jumpTo = async (position: LogPosition): Promise<void> => {
