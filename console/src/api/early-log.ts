@@ -1,6 +1,6 @@
 /** Reads the end of the log of the session in the address, before the code of its page is loaded. */
 
-import type { LogPage } from "./log";
+import type { LogPage } from "jackfield-client";
 
 /** The number of events of the first page of a log. */
 export const FIRST_EVENTS = 250;

@@ -1,7 +1,8 @@
 /** Tests of the window of events: random interleavings of reads, live events, cuts and jumps. */
 
+import type { LogPage } from "jackfield-client";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { LogPage, LogQuery } from "../api/log";
+import type { LogQuery } from "../api/log";
 import type { LogEvent } from "../api/stream/messages";
 import { foldWindow } from "../transcript/fold";
 import type { LogFollower } from "./daemon";
@@ -128,6 +129,22 @@ describe("a log", () => {
     expect(seqs(log)).toEqual(range(1, 10));
     await daemon.answerAll();
     expect(seqs(log)).toEqual(range(1, 20));
+  });
+
+  test("goes on after events that cannot be read", async () => {
+    const daemon = new TestDaemon();
+    daemon.write(20);
+    const read = daemon.page.bind(daemon);
+    daemon.page = (query) => {
+      const page = read(query);
+      return { ...page, events: page.events.filter((it) => it.seq !== 15 && it.seq !== 20) };
+    };
+    const log = await opened(daemon);
+    daemon.write(5);
+    daemon.send(5);
+    await daemon.answerAll();
+    expect(seqs(log)).toEqual([...range(1, 14), ...range(16, 19), ...range(21, 25)]);
+    expect(log.state.error).toBeUndefined();
   });
 
   test("drops old events while it follows, and none while the reader is elsewhere", async () => {

@@ -6,8 +6,9 @@
  * when one is missing, the events after the window are read. So nothing is doubled, lost or reordered.
  */
 
+import type { LogPage } from "jackfield-client";
 import { FIRST_EVENTS } from "../api/early-log";
-import type { LogPage, LogQuery } from "../api/log";
+import type { LogQuery } from "../api/log";
 import type { LogEvent } from "../api/stream/messages";
 import { foldWindow, Transcript } from "../transcript/fold";
 import type { Item } from "../transcript/item";
@@ -53,6 +54,8 @@ export class SessionLog {
   #events: LogEvent[] = [];
   #transcript = new Transcript();
   #state: LogState = { status: "loading", hasBefore: false, isAtEnd: false, last: 0, error: undefined };
+  /** The log has no events between the window and this one: damaged events are left out. */
+  #emptyTo = 0;
   /** Events that arrived before the ones that precede them. */
   #early: LogEvent[] = [];
   /** The reader is at the end: what is above may be dropped. */
@@ -114,6 +117,7 @@ export class SessionLog {
       if (generation !== this.#generation) return;
       this.#readsOlder = this.#readsNewer = false;
       this.#early = [];
+      this.#emptyTo = 0;
       this.#replaceEvents(page.events);
       this.#onSuccess({ status: "ready", hasBefore: page.hasBefore, isAtEnd: false });
       this.#reachEnd(page);
@@ -162,7 +166,7 @@ export class SessionLog {
         this.#append(page.events);
         this.#reachEnd(page);
         // The log is written before its events are sent; a page without progress is read again later.
-        if (page.events.length === 0) throw new Error("the events are not in the log yet");
+        if (this.#lastSeq() === after) throw new Error("the events are not in the log yet");
       } while (this.#state.isAtEnd && this.#lastSeq() < this.#state.last);
     } catch (error) {
       if (generation === this.#generation) this.#onError(error, "newer", () => void this.loadNewer());
@@ -193,12 +197,14 @@ export class SessionLog {
     return { ...after, events, last: Math.max(before.last, after.last), hasBefore: before.hasBefore };
   }
 
+  /** The last event of the window, or a later one that cannot be read. */
   #lastSeq(): number {
-    return this.#events.at(-1)?.seq ?? 0;
+    return Math.max(this.#events.at(-1)?.seq ?? 0, this.#emptyTo);
   }
 
   /** The window follows the session if the page was the last one. */
   #reachEnd(page: LogPage): void {
+    if (!page.hasAfter) this.#emptyTo = page.last;
     const last = Math.max(this.#state.last, page.last, this.#lastSeq());
     const isAtEnd = this.#state.isAtEnd || !page.hasAfter;
     this.#set({ last, isAtEnd });
@@ -280,6 +286,7 @@ export class SessionLog {
     const next = this.items.find((it) => it.seq >= limit);
     if (!next) return;
     this.#early = [];
+    this.#emptyTo = 0;
     this.#replaceEvents(this.#events.filter((it) => it.seq < next.seq));
     this.#set({ isAtEnd: false });
   }

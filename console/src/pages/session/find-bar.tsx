@@ -1,9 +1,11 @@
 /** The find bar: searches the whole session, not only what is drawn. A second Ctrl+F opens the browser's own. */
 
+import type { MatchList } from "jackfield-client";
 import { createEffect, createSignal, on, onCleanup, onMount, Show, type JSX } from "solid-js";
-import { errorText } from "../../api/client";
-import { findInLog, type LogMatch } from "../../api/log";
-import { shortLine, visibleProse } from "../../ui/visible-text";
+import { api, errorText } from "../../api/client";
+import { visibleProse } from "../../ui/visible-text";
+
+type LogMatch = MatchList["matches"][number];
 
 interface FindBarProps {
   sessionId: string;
@@ -31,8 +33,8 @@ export function FindBar(props: FindBarProps): JSX.Element {
     const current = new AbortController();
     request = current;
     try {
-      const query = { text: text(), limit: PAGE_MATCHES, ...(before === undefined ? {} : { before }) };
-      const page = await findInLog(props.sessionId, query, current.signal);
+      const range = before === undefined ? {} : { before };
+      const page = await api.sessions.find(props.sessionId, text(), { limit: PAGE_MATCHES, ...range, signal: current.signal });
       setMatches((it) => (before === undefined ? page.matches : [...it, ...page.matches]));
       setHasMore(page.hasMore);
       setProblem("");
@@ -117,21 +119,22 @@ export function FindBar(props: FindBarProps): JSX.Element {
         <button type="button" class="quiet" aria-label="Close the find bar" onClick={close}>
           ✕
         </button>
-        <Show when={matches()[index()]}>{(it) => <Snippet match={it()} length={text().length} />}</Show>
+        <Show when={matches()[index()]}>{(it) => <Snippet match={it()} text={text()} />}</Show>
       </search>
     </Show>
   );
 }
 
 /** The text around a match. */
-function Snippet(props: { match: LogMatch; length: number }): JSX.Element {
+function Snippet(props: { match: LogMatch; text: string }): JSX.Element {
   const part = (from: number, to?: number): string => visibleProse(props.match.snippet.slice(from, to));
-  const end = (): number => props.match.offset + props.length;
+  const start = (): number => Math.max(0, props.match.snippet.toLowerCase().indexOf(props.text.toLowerCase()));
+  const end = (): number => start() + props.text.length;
   return (
     <p class="find-snippet">
-      <span class="muted">{shortLine(props.match.part)}: </span>
-      {part(0, props.match.offset)}
-      <mark>{part(props.match.offset, end())}</mark>
+      <span class="muted">{props.match.part}: </span>
+      {part(0, start())}
+      <mark>{part(start(), end())}</mark>
       {part(end())}
     </p>
   );

@@ -41,7 +41,7 @@ const searchTexts = new WeakMap<SessionRow, string>();
 function searchText(row: SessionRow): string {
   const known = searchTexts.get(row);
   if (known !== undefined) return known;
-  const parts = [row.sessionId, row.name, row.title, row.agent, row.cwd, row.host, row.lastText];
+  const parts = [row.sessionId, row.name, row.title, row.agent, row.cwd, row.host];
   const text = parts.filter((it) => it !== undefined && it !== null).join("\n").toLowerCase();
   searchTexts.set(row, text);
   return text;
