@@ -84,7 +84,8 @@ test("a prompt during a turn is queued, moved, withdrawn, and the turn is cancel
   await page.getByRole("button", { name: /withdraw.*first/i }).click();
   await waitFor("one queued prompt", async () => (await queue()).join() === "second");
   await page.getByRole("button", { name: /cancel/i }).click();
-  await waitForText("you said: second");
+  // Cancel also withdraws the prompts that wait, as `jackfield cancel` does.
+  await daemon.waitForState(sessionId, "idle");
   assert.deepEqual(await queue(), []);
   browser.assertNoProblems();
 });

@@ -1,7 +1,8 @@
 /** The composer and the dialog for new sessions: drafts, history, files, commands, settings, and prompts without a connection. */
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, beforeEach, test } from "node:test";
 import { Browser } from "./support/browser.mjs";
 import { Daemon, workspace } from "./support/daemon.mjs";
@@ -92,7 +93,7 @@ test("a pasted image and a chosen file reach the agent", async () => {
   await page.getByRole("button", { name: "Send" }).click();
   const answer = page.locator("[data-transcript-item]", { hasText: "params {" }).first();
   await answer.waitFor();
-  const path = /@(\S+notes\.txt)/.exec(await answer.innerText())?.[1];
+  const path = /@([^\s"@]+notes\.txt)/.exec(await answer.innerText())?.[1];
   assert.equal(readFileSync(path ?? "", "utf8"), "notes");
   await page.locator(".attachment").first().waitFor({ state: "detached" });
   browser.assertNoProblems();
@@ -128,14 +129,32 @@ test("a session is started with the keyboard, and a directory outside of the roo
   await page.keyboard.press("n");
   const dialog = page.getByRole("dialog", { name: "New session" });
   await dialog.getByRole("combobox", { name: "Agent" }).selectOption("fake");
-  await dialog.getByRole("combobox", { name: "Directory" }).or(dialog.getByLabel("Directory")).first().fill("/etc");
+  await dialog.getByRole("combobox", { name: "Directory" }).fill("/etc");
   await dialog.getByLabel("First prompt").fill("started here");
   await dialog.getByRole("button", { name: "Start" }).press("Enter");
   await dialog.getByText("roots").waitFor();
-  await dialog.getByRole("combobox", { name: "Directory" }).or(dialog.getByLabel("Directory")).first().fill(workspace);
+  await dialog.getByRole("combobox", { name: "Directory" }).fill(workspace);
   await dialog.getByRole("button", { name: "Start" }).press("Enter");
   await page.waitForURL("**/console/sessions/s-*");
   await waitForText("you said: started here");
+  browser.assertNoProblems();
+});
+
+test("a session is opened without a prompt in a directory that was browsed", async () => {
+  mkdirSync(join(workspace, "browsed", "inner"), { recursive: true });
+  await page.getByRole("button", { name: "New session" }).click();
+  const dialog = page.getByRole("dialog", { name: "New session" });
+  await dialog.getByRole("combobox", { name: "Agent" }).selectOption("fake");
+  const directory = dialog.getByRole("combobox", { name: "Directory" });
+  await directory.fill(workspace);
+  await dialog.getByRole("button", { name: "Browse" }).click();
+  for (const name of ["browsed", "inner"]) await dialog.getByRole("button", { name }).click();
+  assert.equal(await directory.inputValue(), join(workspace, "browsed", "inner"));
+  await dialog.getByRole("button", { name: "Start" }).click();
+  await page.waitForURL("**/console/sessions/s-*");
+  await box().fill("cwd");
+  await box().press("Enter");
+  await waitForText(`cwd ${join(workspace, "browsed", "inner")}`);
   browser.assertNoProblems();
 });
 

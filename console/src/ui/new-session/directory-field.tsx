@@ -10,6 +10,7 @@ interface DirectoryListing {
   parent?: string | null;
   directories: { name: string; path: string; isRepository: boolean }[];
   roots: string[];
+  hasMore?: boolean;
 }
 
 interface DirectoryFieldProps {
@@ -75,6 +76,9 @@ export function DirectoryField(props: DirectoryFieldProps): JSX.Element {
             </For>
             <Show when={it().path && it().directories.length === 0}>
               <span class="muted">No directories inside.</span>
+            </Show>
+            <Show when={it().hasMore}>
+              <span class="muted">There are more: type the path.</span>
             </Show>
           </div>
         )}
