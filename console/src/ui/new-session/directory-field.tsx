@@ -1,17 +1,9 @@
 /** The directory of a new session: typed, one of the recent ones, or browsed inside of the permitted directories. */
 
+import type { DirectoryList } from "jackfield-client";
 import { For, Show, createSignal, createUniqueId, type JSX } from "solid-js";
-import { errorText } from "../../api/client";
-import { requestJson } from "../../api/request";
+import { api, errorText } from "../../api/client";
 import { visibleLine } from "../visible-text";
-
-interface DirectoryListing {
-  path: string | null;
-  parent?: string | null;
-  directories: { name: string; path: string; isRepository: boolean }[];
-  roots: string[];
-  hasMore?: boolean;
-}
 
 interface DirectoryFieldProps {
   value: string;
@@ -21,13 +13,12 @@ interface DirectoryFieldProps {
 
 export function DirectoryField(props: DirectoryFieldProps): JSX.Element {
   const listId = createUniqueId();
-  const [listing, setListing] = createSignal<DirectoryListing>();
+  const [listing, setListing] = createSignal<DirectoryList>();
   const [problem, setProblem] = createSignal("");
 
   const browse = async (path: string): Promise<void> => {
     try {
-      const query = path === "" ? {} : { path };
-      setListing(await requestJson<DirectoryListing>("GET", "/api/directories", { query }));
+      setListing(await api.directories(path === "" ? {} : { path }));
       setProblem("");
     } catch (error) {
       setProblem(errorText(error));

@@ -3,7 +3,6 @@
 import type { Agent } from "jackfield-client";
 import { For, Show, createSignal, onCleanup, onMount, type JSX } from "solid-js";
 import { api, errorText } from "../../api/client";
-import { requestJson } from "../../api/request";
 import { navigateTo, sessionPath } from "../../app/navigate";
 import { sessionRows } from "../../state/daemon";
 import { openDialog } from "../open-dialog";
@@ -163,7 +162,7 @@ function defaultAgent(agents: Agent[]): string {
 
 async function loadChoices(setAgents: (it: Agent[]) => void, setConfigured: (it: string[]) => void, setProblem: (it: string) => void): Promise<void> {
   // Without the names of configured servers, others can still be written.
-  void requestJson<{ servers: string[] }>("GET", "/api/mcp-servers").then(({ servers }) => setConfigured(servers), () => {});
+  void api.mcpServers().then(setConfigured, () => {});
   try {
     setAgents(await api.agents());
   } catch (error) {

@@ -3,7 +3,6 @@
 import { newRequestKey } from "../../api/request-key";
 import type { NewRun } from "jackfield-client";
 import { api } from "../../api/client";
-import { requestJson } from "../../api/request";
 
 export interface NewSession {
   agentId: string;
@@ -19,8 +18,8 @@ export interface NewSession {
 export async function startSession(session: NewSession, onProgress: (step: string) => void, signal: AbortSignal): Promise<string> {
   onProgress("Starting the agent…");
   if (session.message === undefined) {
-    const opened = await requestJson<{ sessionId: string }>("POST", "/api/sessions", { body: session, signal });
-    return opened.sessionId;
+    const { sessionId } = await api.sessions.create(session, { signal });
+    return sessionId;
   }
   const body: NewRun = { ...session, message: session.message };
   const { runId, sessionId } = await api.runs.create(body, { idempotencyKey: keyOf(body), signal });

@@ -3,7 +3,6 @@
 import type { SessionSettings, SettingsChange, WaitingPrompt } from "jackfield-client";
 import { createEffect, createSignal, on, onCleanup, type Accessor } from "solid-js";
 import { api, errorText } from "../../../api/client";
-import { requestJson } from "../../../api/request";
 import type { LogEvent } from "../../../api/stream/messages";
 import { followLog, sessionRows, type LogFollower } from "../../../state/daemon";
 import type { QueueMove } from "./queue-moves";
@@ -30,7 +29,6 @@ const SETTING_EVENTS = ["opened", "configured", "bound"];
 const SETTING_UPDATES = ["available_commands_update", "current_mode_update", "config_option_update"];
 
 export function createSessionControl(sessionId: string): SessionControl {
-  const path = `/api/sessions/${encodeURIComponent(sessionId)}`;
   const [queue, setQueue] = createSignal<WaitingPrompt[]>([]);
   const [settings, setSettings] = createSignal<SessionSettings>();
   const [problem, setProblem] = createSignal("");
@@ -77,7 +75,7 @@ export function createSessionControl(sessionId: string): SessionControl {
     cancelTurn: () => act(api.sessions.cancel(sessionId), loadQueue),
     withdraw: (prompt) => act(api.queue.withdraw(sessionId, prompt), loadQueue),
     runHeld: (prompt) => act(api.queue.run(sessionId, prompt), loadQueue),
-    move: ({ prompt, before }) => act(requestJson("POST", `${path}/queue/${prompt}/move`, { body: { before } }), loadQueue),
+    move: ({ prompt, before }) => act(api.queue.move(sessionId, prompt, before), loadQueue),
     changeSetting: (change) => act(api.sessions.configure(sessionId, change), loadSettings),
     reload,
   };
