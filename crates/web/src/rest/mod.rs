@@ -4,6 +4,7 @@
 //! the error responses, `extract` reads requests, `streaming` and `log_reader` write streaming responses.
 //! Then by route: `agents`, `sessions`, `asks`, `events`, `runs` (`check` validates their requests, `prompt` builds
 //! their prompts), `upload`, `directories`, `usage`, `logins`, `push`, `operations`; `openapi` describes all routes.
+//! their prompts), `upload`, `logins`, `push`, `usage`, `operations`; `openapi` describes all routes.
 
 mod agents;
 mod asks;

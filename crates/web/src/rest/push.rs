@@ -71,6 +71,8 @@ pub(crate) struct SubscriptionKeys {
         (status = 400, description = "the subscription is not valid", body = ErrorBody),
         (status = 403, description = "the request does not come from a device", body = ErrorBody),
         (status = 409, description = "this is a gateway of a fleet, which sends no notifications", body = ErrorBody),
+        (status = 413, description = "the body is too large", body = ErrorBody),
+        (status = 415, description = "the body is not JSON", body = ErrorBody),
     ),
 )]
 pub(crate) async fn subscribe_device(

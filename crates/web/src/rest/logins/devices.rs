@@ -83,6 +83,8 @@ pub(crate) async fn list_devices(
         (status = 200, description = "the device", body = DeviceShown),
         (status = 400, description = "the name is empty, too long or not visible", body = ErrorBody),
         (status = 404, description = "there is no such device", body = ErrorBody),
+        (status = 413, description = "the body is too large", body = ErrorBody),
+        (status = 415, description = "the body is not JSON", body = ErrorBody),
     ),
 )]
 pub(crate) async fn rename_device(

@@ -108,7 +108,10 @@ pub(crate) struct LoginLinkCreated {
     request_body = LoginLinkBody,
     responses(
         (status = 201, description = "the link, which can be used once", body = LoginLinkCreated),
+        (status = 400, description = "the body is malformed", body = ErrorBody),
         (status = 403, description = "the request has a cookie instead of a token, or names another tenant", body = ErrorBody),
+        (status = 413, description = "the body is too large", body = ErrorBody),
+        (status = 415, description = "the body is not JSON", body = ErrorBody),
     ),
 )]
 pub(crate) async fn create_login_link(
@@ -156,6 +159,8 @@ pub(crate) struct LoginBody {
         (status = 400, description = "the link was used, has expired or never existed", body = ErrorBody),
         (status = 403, description = "the request does not come from a page of this server", body = ErrorBody),
         (status = 409, description = "there are too many devices", body = ErrorBody),
+        (status = 413, description = "the body is too large", body = ErrorBody),
+        (status = 415, description = "the body is not JSON", body = ErrorBody),
         (status = 429, description = "too many wrong links from this address", body = ErrorBody),
     ),
 )]
