@@ -16,7 +16,7 @@ const KEY = "sessions";
 
 export async function saveLastList(sessions: readonly Session[]): Promise<void> {
   const latest = sessions.toSorted((a, b) => b.updatedAt.localeCompare(a.updatedAt)).slice(0, SESSIONS_MAX);
-  const list: LastList = { savedAt: Date.now(), sessions: structuredClone(latest) };
+  const list: LastList = { savedAt: Date.now(), sessions: latest };
   await useStore("readwrite", (store) => store.put(list, KEY));
 }
 

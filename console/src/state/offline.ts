@@ -38,7 +38,7 @@ export function startOfflineSupport(): void {
 function storeChanges(save: () => void): void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   createEffect(
-    on(listVersion, () => {
+    on([listVersion, isListComplete], () => {
       if (!isListComplete()) return;
       timer ??= setTimeout(() => {
         timer = undefined;

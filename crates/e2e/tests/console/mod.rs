@@ -52,8 +52,11 @@ macro_rules! browser_tests {
 }
 
 browser_tests! {
+    accessibility;
     acting;
+    hostile;
     login;
+    offline;
     recovery;
     screens;
     #[ignore = "nightly: measures, and takes minutes"]
