@@ -21,6 +21,8 @@ let browser;
 let model;
 /** @type {Awaited<ReturnType<typeof openDemoSessions>>} */
 let sessions;
+/** A session that waits for an answer. @type {string} */
+let asking;
 before(async () => {
   model = await ScriptedModel.start();
   const binary = JSON.stringify(process.env["JACKFIELD_BINARY"]);
@@ -28,6 +30,8 @@ before(async () => {
   const config = `[agents.assistant]\ncommand = [${binary}, "agent"]\nenv = ${env}\n`;
   [daemon, browser] = await Promise.all([Daemon.start({ config }), Browser.start()]);
   sessions = await openDemoSessions(daemon, model);
+  asking = await daemon.openSession("ask");
+  await daemon.waitForState(asking, "asks");
 });
 after(async () => {
   await browser.close();
@@ -54,7 +58,7 @@ const allPages = () =>
     ["", "[data-session-row]"],
     ["inbox", "[data-ask]"],
     [`sessions/${sessions.finished}`, "[data-transcript-item]"],
-    [`sessions/${sessions.waiting}`, "[data-ask]"],
+    [`sessions/${asking}`, "[data-ask]"],
     [`sessions/${sessions.finished}/changes`, "main .file-head"],
     [`sessions/${sessions.finished}/timeline`, "main .span-bar"],
     ["usage", "main table"],

@@ -70,10 +70,10 @@ async function assertHarmless(page, attacks, where) {
   browser.assertNoProblems();
 }
 
-/** Scrolls through the transcript from its end to its beginning. @param {Page} page @param {string[]} attacks @param {string} where */
-async function readTranscript(page, attacks, where) {
+/** Scrolls up in the transcript from its end. @param {Page} page @param {string[]} attacks @param {string} where @param {number} steps */
+async function readTranscript(page, attacks, where, steps) {
   await page.locator("[data-transcript-item]").first().waitFor();
-  for (let step = 0; step < 8; step += 1) {
+  for (let step = 0; step < steps; step += 1) {
     // What is collapsed is shown, and pointed at: handlers of the mouse are attacks, too.
     const closed = page.locator('main [aria-expanded="false"], main details:not([open]) > summary');
     for (let index = 0; index < Math.min(await closed.count(), 4); index += 1) {
@@ -93,7 +93,7 @@ for (const group of ["script", "link", "style", "character", "terminal", "layout
       const { page, attacks } = await openWatchedPage({ phone });
       const path = `${daemon.url}/console/sessions/${sessionId}`;
       await page.goto(path);
-      await readTranscript(page, attacks, `${group}, transcript`);
+      await readTranscript(page, attacks, `${group}, transcript`, phone ? 2 : 6);
       for (const tab of ["changes", "timeline"]) {
         await page.goto(`${path}/${tab}`);
         await page.locator("main .page").waitFor();
