@@ -23,45 +23,45 @@ export function ItemView(props: { row: Row }): JSX.Element {
     props.row.item.kind === kind ? (props.row.item as ItemOfKind<K>) : undefined;
   return (
     <>
-    <div
-      data-transcript-item
-      data-kind={props.row.item.kind}
-      data-first-seq={props.row.item.seq}
-      class={`item item-${props.row.item.kind}`}
-      classList={{ "item-continued": !props.row.isFirst, "item-target": view.target() === props.row.item.seq }}
-    >
-      <Switch>
-        <Match when={as("user")}>
-          {(it) => (
-            <div class="prompt">
-              <p class="item-meta">
-                {it().by === "" ? "User" : `Prompt by ${shortLine(it().by, 60)}`} · <Time at={it().at} />
-              </p>
-              <MessageParts parts={props.row.parts} isPlain />
-            </div>
-          )}
-        </Match>
-        <Match when={as("message")}>
-          {(it) => (
-            <>
-              <Show when={it().isLate && props.row.isFirst}>
-                <p class="item-meta">Received after the end of the turn</p>
-              </Show>
-              <MessageParts parts={props.row.parts} />
-            </>
-          )}
-        </Match>
-        <Match when={as("thought")}>{(it) => <Thought item={it()} />}</Match>
-        <Match when={as("tool")}>{(it) => <ToolCard item={it()} />}</Match>
-        <Match when={as("plan")}>{(it) => <Plan item={it()} />}</Match>
-        <Match when={as("ask")}>{(it) => <AskView item={it()} />}</Match>
-        <Match when={as("turn-end")}>{(it) => <TurnEnd item={it()} />}</Match>
-        <Match when={as("notice")}>{(it) => <Notice item={it()} />}</Match>
-      </Switch>
-    </div>
-    <Show when={props.row.isFirst}>
-      <ItemTools seq={props.row.item.seq} />
-    </Show>
+      <div
+        data-transcript-item
+        data-kind={props.row.item.kind}
+        data-first-seq={props.row.item.seq}
+        class={`item item-${props.row.item.kind}`}
+        classList={{ "item-continued": !props.row.isFirst, "item-target": view.target() === props.row.item.seq }}
+      >
+        <Switch>
+          <Match when={as("user")}>
+            {(it) => (
+              <div class="prompt">
+                <p class="item-meta">
+                  {it().by === "" ? "User" : `Prompt by ${shortLine(it().by, 60)}`} · <Time at={it().at} />
+                </p>
+                <MessageParts parts={props.row.parts} isPlain />
+              </div>
+            )}
+          </Match>
+          <Match when={as("message")}>
+            {(it) => (
+              <>
+                <Show when={it().isLate && props.row.isFirst}>
+                  <p class="item-meta">Received after the end of the turn</p>
+                </Show>
+                <MessageParts parts={props.row.parts} />
+              </>
+            )}
+          </Match>
+          <Match when={as("thought")}>{(it) => <Thought item={it()} />}</Match>
+          <Match when={as("tool")}>{(it) => <ToolCard item={it()} />}</Match>
+          <Match when={as("plan")}>{(it) => <Plan item={it()} />}</Match>
+          <Match when={as("ask")}>{(it) => <AskView item={it()} />}</Match>
+          <Match when={as("turn-end")}>{(it) => <TurnEnd item={it()} />}</Match>
+          <Match when={as("notice")}>{(it) => <Notice item={it()} />}</Match>
+        </Switch>
+      </div>
+      <Show when={props.row.isFirst}>
+        <ItemTools seq={props.row.item.seq} />
+      </Show>
     </>
   );
 }
