@@ -11,7 +11,7 @@ const row = (sessionId: string, members: Partial<SessionRow> = {}): SessionRow =
   argv: [],
   asks: 0,
   clients: 0,
-  cwd: "/home/me/parser",
+  cwd: "/user/me/parser",
   events: 1,
   openedAt: "2026-01-01T00:00:00Z",
   queued: 0,
@@ -33,7 +33,7 @@ test("terms of a filter must all match", () => {
   expect(matches("state:working")).toBe(false);
   expect(matches("state:needs", { state: "asks" })).toBe(true);
   expect(matches("-state:closed")).toBe(true);
-  expect(matches("project:/home/me")).toBe(true);
+  expect(matches("project:/user/me")).toBe(true);
   expect(matches("")).toBe(true);
 });
 

@@ -54,7 +54,9 @@ macro_rules! browser_tests {
 browser_tests! {
     accessibility;
     acting;
+    composer;
     hostile;
+    inbox;
     login;
     offline;
     recovery;

@@ -44,9 +44,9 @@ pub(crate) async fn plan_session(
     body: NewSessionBody,
 ) -> Result<RunPlan, ApiError> {
     let mut dirs = state.dirs.clone();
-    let used = sessions::list_all(&state.hub).await?;
-    let used = used.into_iter().map(|it| it.cwd).find(|it| Some(it) == body.cwd.as_ref());
-    dirs.roots.extend(used.map(PathBuf::from));
+    let rows = sessions::list_all(&state.hub).await?;
+    let known = rows.into_iter().map(|it| it.cwd).find(|it| Some(it) == body.cwd.as_ref());
+    dirs.roots.extend(known.map(PathBuf::from));
     plan_new_session(state, dirs, body.into_run_body()).await
 }
 
