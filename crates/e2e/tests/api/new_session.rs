@@ -11,8 +11,8 @@ fn serve_roots(home: &Home) -> (jackfield_e2e::Daemon, Web) {
         fs::create_dir_all(home.path().join(name)).unwrap();
     }
     symlink(home.path().join("outside"), home.path().join("work/link")).unwrap();
-    let root = home.path().join("work");
-    let config = format!("[http]\nroots = [{root:?}]\n[mcp.files]\ncommand = \"/bin/true\"\n");
+    let roots = json!([home.path().join("work")]);
+    let config = format!("[http]\nroots = {roots}\n[mcp.files]\ncommand = \"/bin/true\"\n");
     serve_with(home, &[], &config)
 }
 
