@@ -29,6 +29,23 @@ fn client(web: &Web, token: &str, way: Way) -> Client {
     client
 }
 
+/// A browser logs in at the gateway, which sees the sessions of its tenant only.
+fn log_in_at_gateway(web: &Web, token: &str) {
+    let tenant = Web { token: token.to_owned(), ..web.clone() };
+    let page = Web { token: String::new(), ..web.clone() };
+    let origin = format!("Origin: http://{}", web.address);
+    let link = tenant.post("/api/login-links", &json!({})).good();
+    let body = json!({ "code": link["code"], "deviceName": "Phone" });
+    let login = page.ask("POST", "/api/login", &[&origin], Some(&body));
+    let me = login.good();
+    assert_eq!((&me["tenant"], &me["fleet"]), (&json!("acme"), &json!(true)));
+    let cookie = format!("Cookie: {}", login.header("set-cookie").split(';').next().unwrap());
+    let ask = |path: &str| page.ask("GET", path, &[&origin, &cookie], None);
+    let listed = names(&ask("/api/sessions").good());
+    assert!(!listed.is_empty() && listed.iter().all(|it| it.starts_with("acme.")), "{listed:?}");
+    assert_eq!(ask("/api/push/key").status, 409, "a gateway sends no notifications");
+}
+
 #[test]
 fn tenants_of_a_fleet_know_nothing_of_each_other_and_share_no_quota() {
     let cluster = Cluster::start(1);
@@ -91,6 +108,7 @@ fn tenants_of_a_fleet_know_nothing_of_each_other_and_share_no_quota() {
     let listed = names(&ours.result("session/list", &json!({})));
     assert_eq!(listed.len(), 4, "{listed:?}");
     assert_eq!(names(&theirs.result("session/list", &json!({}))).len(), 2);
+    log_in_at_gateway(&web, &tokens["acme"]);
     let mut operator = gateway.home.dial();
     operator.hello();
     assert_eq!(names(&operator.result("session/list", &json!({}))).len(), 6);
