@@ -46,6 +46,8 @@ pub(super) const GATE: CheckTier = CheckTier {
         step("install-nats", "scripts/install-nats.sh"),
         step("install-s3", "scripts/install-s3.sh"),
         step("build-clients", "scripts/build-clients.sh"),
+        step("build-console", "scripts/build-console.sh"),
+        step("install-browser", "scripts/install-browser.sh"),
         step("install-agents", "scripts/install-agents.sh"),
     ],
     before: &[
@@ -80,6 +82,8 @@ pub(super) const NIGHTLY: CheckTier = CheckTier {
         step("install-nats", "scripts/install-nats.sh"),
         step("install-s3", "scripts/install-s3.sh"),
         step("build-clients", "scripts/build-clients.sh"),
+        step("build-console", "scripts/build-console.sh"),
+        step("install-browser", "scripts/install-browser.sh"),
         step("install-agents", "scripts/install-agents.sh --all"),
     ],
     before: &[
