@@ -29,6 +29,8 @@ export type SettingsChange = Schemas["SettingsChange"];
 export type WaitingPrompt = Schemas["WaitingPrompt"];
 /** An event of a session as an exported file has it. */
 export type LogEvent = Schemas["LogEvent"];
+/** A host of a fleet. */
+export type Host = Schemas["Host"];
 /** Places where a text occurs in a session. */
 export type MatchList = Schemas["MatchList"];
 /** Turns of a session as spans of time. */
@@ -145,6 +147,17 @@ export class Jackfield {
     const { runId } = await this.runs.create(body, call);
     yield* this.runs.events(runId, { signal: call.signal });
   }
+
+  /** The hosts of a fleet; none without a fleet. */
+  readonly hosts = {
+    list: async (call: Call = {}): Promise<Host[]> => (await this.#ask("get", "/api/hosts", call)).hosts,
+
+    /** Moves the sessions of a host to others, or lets it accept sessions again. Returns how many it still has. */
+    drain: async (name: string, drain = true, call: Call = {}): Promise<number> => {
+      const request = { names: { name }, body: { drain }, ...call };
+      return (await this.#ask("post", "/api/hosts/{name}/drain", request)).sessions;
+    },
+  };
 
   /** Tokens and cost over all sessions, as far as agents report them. */
   usage({ signal, ...query }: Call & Query<"show_usage"> = {}): Promise<UsageTable> {

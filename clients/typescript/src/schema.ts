@@ -167,6 +167,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/hosts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the hosts of the fleet; there are none without a fleet */
+        get: operations["list_hosts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/hosts/{name}/drain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Drain a host, or let it accept sessions again; only the operator may */
+        post: operations["drain_host"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/login": {
         parameters: {
             query?: never;
@@ -1271,6 +1305,21 @@ export interface components {
         Done: {
             ok: boolean;
         };
+        /**
+         * @description Whether a host drains.
+         * @example {
+         *       "drain": true
+         *     }
+         */
+        DrainBody: {
+            /** @description `false` lets the host accept sessions again [default: true]. */
+            drain?: boolean;
+        };
+        /** @description The sessions that a host still has. */
+        DrainedHost: {
+            /** Format: int32 */
+            sessions: number;
+        };
         /** @description An event without data. */
         EmptyEvent: Record<string, unknown>;
         Envelope: {
@@ -1412,6 +1461,54 @@ export interface components {
             path: string;
             status: components["schemas"]["FileStatus"];
         };
+        /**
+         * @description A host of a fleet.
+         * @example {
+         *       "name": "build-7",
+         *       "state": "online",
+         *       "version": "0.1.0",
+         *       "sessions": 12,
+         *       "running": 3,
+         *       "free": 5,
+         *       "agents": [
+         *         "codex"
+         *       ],
+         *       "labels": {
+         *         "arch": "arm64"
+         *       }
+         *     }
+         */
+        Host: {
+            /** @description The names of the agents that it can start. */
+            agents: string[];
+            /**
+             * Format: int32
+             * @description The number of agents that it may still start; `null` if there is no limit.
+             */
+            free?: number | null;
+            labels: {
+                [key: string]: string;
+            };
+            name: string;
+            /**
+             * Format: int32
+             * @description The number of running agents.
+             */
+            running: number;
+            /**
+             * Format: int32
+             * @description The number of sessions that it owns.
+             */
+            sessions: number;
+            state: components["schemas"]["HostState"];
+            version: string;
+        };
+        /** @description The hosts of a fleet, by name. */
+        HostList: {
+            hosts: components["schemas"]["Host"][];
+        };
+        /** @enum {string} */
+        HostState: "online" | "draining";
         /** @description An event of `/api/events`: its name, and its data as JSON. */
         ListEvent: {
             /** @description Forget all rows: those that exist follow. */
@@ -2934,6 +3031,98 @@ export interface operations {
                 };
             };
             /** @description the hub does not reply */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    list_hosts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the live hosts */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HostList"];
+                };
+            };
+            /** @description the token or the cookie is missing or wrong */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    drain_host: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example build-7 */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DrainBody"];
+            };
+        };
+        responses: {
+            /** @description how many sessions the host still has */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DrainedHost"];
+                };
+            };
+            /** @description the token or the cookie is missing or wrong */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the client is a tenant */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the host does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the host does not reply */
             503: {
                 headers: {
                     [name: string]: unknown;

@@ -18,6 +18,7 @@ mod env;
 mod exit;
 mod flag_variables;
 mod fleet;
+mod fleet_control;
 mod hub;
 mod out;
 mod plain_text;

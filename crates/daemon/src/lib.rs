@@ -70,4 +70,4 @@ pub use observe::{LogTarget, start_log};
 pub use paths::Paths;
 pub use serve::{DaemonReady, IsolatedHub, serve, start_isolated};
 pub use tenants::{Tenants, TenantsError, UNCONFINED_AGENTS_WARNING, token_hash};
-pub use web_routes::{ExtraRoutes, WebConfig};
+pub use web_routes::{ExtraRoutes, FleetHosts, WebConfig};

@@ -2,10 +2,12 @@
 //! as any client does.
 
 use crate::{
-    boot_error::BootError, daemon_options::DaemonOptions, metrics::MetricsSource, tenants::Tenants,
-    web_routes::WebConfig,
+    boot_error::BootError,
+    daemon_options::DaemonOptions,
+    metrics::MetricsSource,
+    tenants::Tenants,
+    web_routes::{FleetHosts, WebConfig},
 };
-use jackfield_fleet::HostEntry;
 use jackfield_transport::{ClientAuthenticator, EndpointAddress, HubDialer};
 use jackfield_web::{
     acp::acp_routes,
@@ -14,7 +16,7 @@ use jackfield_web::{
     login::DeviceLogins,
 };
 use std::{io, sync::Arc, thread::JoinHandle};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::oneshot;
 
 /// The running web server.
 pub(crate) struct WebServer {
@@ -45,7 +47,7 @@ pub(crate) struct WebContext {
     pub(crate) logins: Arc<DeviceLogins>,
     pub(crate) tenants: Option<Arc<Tenants>>,
     pub(crate) metrics: MetricsSource,
-    pub(crate) hosts: Option<watch::Receiver<Arc<Vec<HostEntry>>>>,
+    pub(crate) hosts: Option<FleetHosts>,
 }
 
 /// Opens the logins in the state directory.

@@ -1,7 +1,7 @@
 //! Additional HTTP routes, which another crate creates.
 
 use crate::metrics::MetricsSource;
-use jackfield_fleet::HostEntry;
+use jackfield_fleet::{FleetConnection, HostEntry};
 use jackfield_hub::Tenant;
 use jackfield_transport::HubDialer;
 use jackfield_web::{http::Router, login::DeviceLogins};
@@ -20,7 +20,14 @@ pub struct WebConfig {
     /// The tenant of these routes.
     pub tenant: Option<Arc<Tenant>>,
     /// The hosts, if sessions are placed on the hosts of a fleet.
-    pub hosts: Option<watch::Receiver<Arc<Vec<HostEntry>>>>,
+    pub hosts: Option<FleetHosts>,
+}
+
+/// The hosts of a fleet, and a connection to send them requests.
+#[derive(Debug, Clone)]
+pub struct FleetHosts {
+    pub hosts: watch::Receiver<Arc<Vec<HostEntry>>>,
+    pub connection: FleetConnection,
 }
 
 /// Creates the routes that are served beside ACP.

@@ -5,6 +5,7 @@ use crate::{
     env,
     exit::CliExitCode,
     fleet::FleetArgs,
+    fleet_control::fleet_control,
     hub::{ALREADY_RUNS, EndpointAddress, boot_error, default_options},
     out::VerbosityLevel,
     report::CommandError,
@@ -15,7 +16,7 @@ use jackfield_daemon::{
     BootError, DaemonOptions, ExtraRoutes, LogTarget, Paths, Tenant, UNCONFINED_AGENTS_WARNING,
     environment,
 };
-use jackfield_web::rest::{self, HostedAgents, LoginScope, MetricsRenderer, WorkDirs};
+use jackfield_web::rest::{self, LoginScope, MetricsRenderer, WorkDirs};
 use std::{collections::BTreeMap, path::PathBuf, str::FromStr, sync::Arc, time::Duration};
 
 /// Run the daemon in the foreground
@@ -164,9 +165,7 @@ fn build_routes(options: &DaemonOptions) -> ExtraRoutes {
             hub: context.hub,
             survey: Arc::new(move || survey_agents(&paths)),
             commands: commands.clone(),
-            hosted_agents: context.hosts.map(|hosts| -> HostedAgents {
-                Arc::new(move || hosts.borrow().iter().flat_map(|it| it.agents.clone()).collect())
-            }),
+            fleet: context.hosts.map(|it| fleet_control(&it, context.tenant.is_none())),
             dirs: context.tenant.map_or_else(|| dirs.clone(), |it| tenant_dirs(&it, &dirs)),
             profile,
             approve,

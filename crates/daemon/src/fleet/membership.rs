@@ -9,19 +9,17 @@ use crate::{
     environment,
     fleet_config::FleetConfig,
     metrics::SnapshotRequest,
+    web_routes::FleetHosts,
 };
 use jackfield_fleet::{
-    AuditLog, FleetConnection, HostDirectory, HostEntry, HostInstance,
+    AuditLog, FleetConnection, HostDirectory, HostInstance,
     gateway::GatewayConfig,
     gateway_process::{GatewayProcess, GaugesRequest},
 };
 use jackfield_journal::{Journal, StreamArchiver};
 use jackfield_transport::ClientStream;
 use std::{sync::Arc, time::Duration};
-use tokio::{
-    sync::{mpsc, watch},
-    task::JoinHandle,
-};
+use tokio::{sync::mpsc, task::JoinHandle};
 
 /// How long closing the clients of a gateway and releasing the lease of a host may take.
 const END_TIMEOUT: Duration = Duration::from_secs(5);
@@ -72,8 +70,11 @@ pub(crate) async fn connect_fleet(
 
 impl FleetAccess {
     /// The hosts on which sessions are placed, if this daemon is a gateway.
-    pub(crate) fn hosts(&self) -> Option<watch::Receiver<Arc<Vec<HostEntry>>>> {
-        self.fleet.role.is_gateway().then(|| self.directory.hosts())
+    pub(crate) fn hosts(&self) -> Option<FleetHosts> {
+        self.fleet.role.is_gateway().then(|| FleetHosts {
+            hosts: self.directory.hosts(),
+            connection: self.connection.clone(),
+        })
     }
 
     /// Joins the fleet. A gateway then handles all clients, and the loop gets host connections. A

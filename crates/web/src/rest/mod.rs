@@ -5,6 +5,7 @@
 //! Then by route: `agents`, `sessions`, `asks`, `events`, `runs` (`check` validates their requests, `prompt` builds
 //! their prompts), `upload`, `directories`, `usage`, `logins`, `push`, `operations`; `openapi` describes all routes.
 //! their prompts), `upload`, `logins`, `push`, `usage`, `operations`; `openapi` describes all routes.
+//! their prompts), `upload`, `logins`, `push`, `usage`, `hosts`, `operations`; `openapi` describes all routes.
 
 mod agents;
 mod asks;
@@ -13,6 +14,7 @@ mod directories;
 mod error;
 mod events;
 mod extract;
+mod hosts;
 mod hub_client;
 mod log_reader;
 mod logins;
@@ -29,8 +31,8 @@ mod streaming;
 mod upload;
 mod usage;
 
-pub use agents::HostedAgents;
 pub use check::WorkDirs;
+pub use hosts::{FleetControl, FleetHost, HostState};
 pub use logins::LoginScope;
 pub use openapi::document;
 pub use profile::ClientProfile;
@@ -64,8 +66,8 @@ pub struct RestConfig {
     pub survey: Arc<dyn Fn() -> AgentSurvey + Send + Sync>,
     /// Agents that the configuration defines as commands, by name.
     pub commands: BTreeMap<String, Vec<String>>,
-    /// The agents of the hosts, if sessions are placed on hosts of a fleet.
-    pub hosted_agents: Option<HostedAgents>,
+    /// The fleet, if sessions are placed on its hosts.
+    pub fleet: Option<FleetControl>,
     /// The directories in which agents may work.
     pub dirs: WorkDirs,
     /// The clients that requests are expected from.
@@ -91,6 +93,7 @@ pub(crate) struct RestState {
     /// The changes of the lists, for all streams of them.
     lists: ListWatch,
     usage: UsageCache,
+    fleet: Option<FleetControl>,
     agents: AgentDirectory,
     runs: RunRegistry,
     dirs: WorkDirs,
@@ -121,10 +124,11 @@ pub fn routes(config: &RestConfig) -> Router {
         hub: HubClient::new(config.hub.clone()),
         lists: ListWatch::default(),
         usage: UsageCache::default(),
+        fleet: config.fleet.clone(),
         agents: AgentDirectory::new(
             config.survey.clone(),
             config.commands.clone(),
-            config.hosted_agents.clone(),
+            config.fleet.as_ref().map(FleetControl::hosted_agents),
         ),
         runs: RunRegistry::default(),
         dirs: config.dirs.clone(),

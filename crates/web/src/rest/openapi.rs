@@ -3,6 +3,8 @@
 use crate::rest::{
     RestState, agents, asks, directories, events, logins, logins::LOGIN_BODY_BYTES_MAX, operations,
     push, runs, sessions, upload, usage,
+    RestState, agents, asks, events, hosts, logins, logins::LOGIN_BODY_BYTES_MAX, operations, push,
+    runs, sessions, upload, usage,
 };
 use axum::{Json, Router, extract::DefaultBodyLimit, routing::get};
 use serde_json::Value;
@@ -82,6 +84,8 @@ fn routes() -> OpenApiRouter<Arc<RestState>> {
         .routes(routes!(sessions::session_changes))
         .routes(routes!(sessions::session_diff))
         .routes(routes!(usage::show_usage))
+        .routes(routes!(hosts::list_hosts))
+        .routes(routes!(hosts::drain_host))
         .routes(routes!(events::list_events))
         .routes(routes!(asks::list_asks))
         .routes(routes!(asks::answer_ask))

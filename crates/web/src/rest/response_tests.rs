@@ -82,7 +82,7 @@ fn rest_config(dir: &Path, hub: EndpointAddress, logins: Arc<DeviceLogins>) -> R
         hub: HubDialer::new(hub, None),
         survey: Arc::new(move || AgentSurvey::new(Catalog::default(), places(), &probes)),
         commands: [].into(),
-        hosted_agents: None,
+        fleet: None,
         dirs: WorkDirs { projects: dir.join("p"), uploads: dir.join("u"), roots: vec![] },
         profile: crate::rest::ClientProfile::default(),
         approve: None,

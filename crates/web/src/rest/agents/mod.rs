@@ -25,7 +25,7 @@ use tokio::sync::{Mutex, mpsc};
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Returns the names of the agents that the hosts of a fleet can start.
-pub type HostedAgents = Arc<dyn Fn() -> BTreeSet<String> + Send + Sync>;
+pub(crate) type HostedAgents = Arc<dyn Fn() -> BTreeSet<String> + Send + Sync>;
 
 /// All agents that a client can name.
 #[derive(Clone)]
