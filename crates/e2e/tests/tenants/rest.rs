@@ -28,7 +28,17 @@ fn the_api_shows_a_tenant_its_own() {
     assert_eq!(names(&other.get("/api/sessions").good()), [&*theirs]);
     assert!(names(&acme.get("/api/sessions").good()).is_empty());
     assert_eq!(names(&town.web.get("/api/sessions").good()), [&*theirs]);
-    let paths = ["", "/events", "/export", "/log"].map(|it| format!("/api/sessions/{theirs}{it}"));
+    let paths = [
+        "",
+        "/events",
+        "/export",
+        "/log",
+        "/find?text=x",
+        "/timeline",
+        "/changes",
+        "/changes/diff?path=x",
+    ]
+    .map(|it| format!("/api/sessions/{theirs}{it}"));
     for path in &paths {
         let (here, missing) = (acme.get(path), acme.get(&path.replace(&theirs, "acme.s-none")));
         assert_eq!((here.status, missing.status), (404, 404), "{path}: {}", here.text());

@@ -3,9 +3,8 @@
 //! Read in this order: [`RestConfig`] is its configuration, `profile` the defaults for certain clients, `hub_client` connects to the hub, `error` has
 //! the error responses, `extract` reads requests, `streaming` and `log_reader` write streaming responses.
 //! Then by route: `agents`, `sessions`, `asks`, `events`, `runs` (`check` validates their requests, `prompt` builds
-//! their prompts), `upload`, `directories`, `usage`, `logins`, `push`, `operations`; `openapi` describes all routes.
-//! their prompts), `upload`, `logins`, `push`, `usage`, `operations`; `openapi` describes all routes.
-//! their prompts), `upload`, `logins`, `push`, `usage`, `hosts`, `operations`; `openapi` describes all routes.
+//! their prompts), `upload`, `directories`, `usage`, `hosts`, `logins`, `push`, `operations`; `openapi` describes all
+//! routes.
 
 mod agents;
 mod asks;

@@ -1,10 +1,8 @@
 //! The `OpenAPI` document of all routes, generated from the code.
 
 use crate::rest::{
-    RestState, agents, asks, directories, events, logins, logins::LOGIN_BODY_BYTES_MAX, operations,
-    push, runs, sessions, upload, usage,
-    RestState, agents, asks, events, hosts, logins, logins::LOGIN_BODY_BYTES_MAX, operations, push,
-    runs, sessions, upload, usage,
+    RestState, agents, asks, directories, events, hosts, logins, logins::LOGIN_BODY_BYTES_MAX,
+    operations, push, runs, sessions, upload, usage,
 };
 use axum::{Json, Router, extract::DefaultBodyLimit, routing::get};
 use serde_json::Value;
