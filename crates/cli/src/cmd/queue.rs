@@ -36,11 +36,11 @@ pub(crate) struct QueueCommand {
     withdraw: Option<u64>,
 
     /// Move this prompt: before another one with `--before`, or to the end of the queue
-    #[arg(long = "move", env = env::MOVE, hide_env_values = true, value_name = "N", conflicts_with_all = ["run", "withdraw"])]
+    #[arg(id = "move", long = "move", env = env::MOVE, hide_env_values = true, value_name = "N", conflicts_with_all = ["run", "withdraw"])]
     moved: Option<u64>,
 
     /// The prompt that the moved one is placed before
-    #[arg(long, env = env::BEFORE, hide_env_values = true, value_name = "N", requires = "moved")]
+    #[arg(long, env = env::BEFORE, hide_env_values = true, value_name = "N", requires = "move")]
     before: Option<u64>,
 
     /// Run the held prompts, in order

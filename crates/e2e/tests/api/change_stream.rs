@@ -73,9 +73,9 @@ fn session_is_found_timed_and_summed_and_its_changes_are_listed() {
     let home = Home::new();
     let (daemon, web) = serve(&home, &["--usage", "current"]);
     let (mut editor, id) = editor(&home);
-    assert_eq!(editor.prompt(&id, "split 3 needle in a haystack then tool"), "end_turn");
+    assert_eq!(editor.prompt(&id, "tool\nsplit 3 needle-in-a-haystack"), "end_turn");
     let get = |path: &str| web.get(&format!("/api/sessions/{id}/{path}")).good();
-    let found = get("find?text=NEEDLE%20in");
+    let found = get("find?text=NEEDLE-in");
     let parts: Vec<&Value> =
         found["matches"].as_array().unwrap().iter().map(|it| &it["part"]).collect();
     assert_eq!(parts, ["text", "prompt"], "{found}");

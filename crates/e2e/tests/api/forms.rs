@@ -22,22 +22,20 @@ fn path(ask: &Value) -> String {
 fn form_is_shown_with_its_schema_and_answered_with_its_content() {
     let home = Home::new();
     let (daemon, web) = serve(&home, &[]);
-    for kind in ["form", "request"] {
-        let (run, ask) = elicit(&web, kind);
-        assert_eq!((&ask["method"], &ask["mode"]), (&json!("elicitation/create"), &json!("form")));
-        assert_eq!(ask["what"], "Which branch?");
-        assert_eq!(ask["requestedSchema"]["required"], json!(["branch"]));
-        assert_eq!(ask["requestedSchema"]["properties"]["branch"]["enum"], json!(["main", "next"]));
-        let option = web.post(&path(&ask), &json!({ "option": "allow" }));
-        assert_eq!(option.status, 400);
-        assert!(option.text().contains("is a form"), "{}", option.text());
-        let unknown = web.post(&path(&ask), &json!({ "result": { "action": "perhaps" } }));
-        assert_eq!(unknown.status, 400, "{}", unknown.text());
-        let accept = json!({ "result": { "action": "accept", "content": { "branch": "next" } } });
-        web.post(&path(&ask), &accept).good();
-        assert_eq!(text(&events(&web, &run)), r#"elicit: accept {"branch":"next"}"#);
-        assert_eq!(web.post(&path(&ask), &accept).status, 409);
-    }
+    let (run, ask) = elicit(&web, "form");
+    assert_eq!((&ask["method"], &ask["mode"]), (&json!("elicitation/create"), &json!("form")));
+    assert_eq!(ask["what"], "Which branch?");
+    assert_eq!(ask["requestedSchema"]["required"], json!(["branch"]));
+    assert_eq!(ask["requestedSchema"]["properties"]["branch"]["enum"], json!(["main", "next"]));
+    let option = web.post(&path(&ask), &json!({ "option": "allow" }));
+    assert_eq!(option.status, 400);
+    assert!(option.text().contains("is a form"), "{}", option.text());
+    let unknown = web.post(&path(&ask), &json!({ "result": { "action": "perhaps" } }));
+    assert_eq!(unknown.status, 400, "{}", unknown.text());
+    let accept = json!({ "result": { "action": "accept", "content": { "branch": "next" } } });
+    web.post(&path(&ask), &accept).good();
+    assert_eq!(text(&events(&web, &run)), r#"elicit: accept {"branch":"next"}"#);
+    assert_eq!(web.post(&path(&ask), &accept).status, 409);
     daemon.stop();
 }
 

@@ -4,10 +4,10 @@ use super::ConsoleAsset;
 
 pub(super) static ASSETS: &[ConsoleAsset] = &[
     ConsoleAsset {
-        path: "assets/agents-C2CdAFcS.js",
+        path: "assets/agents-Bp2z8Ws4.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/agents-C2CdAFcS.js.gz"),
+        gzip: include_bytes!("../../console/assets/agents-Bp2z8Ws4.js.gz"),
     },
     ConsoleAsset {
         path: "assets/agents-DWlrE7ga.css",
@@ -22,10 +22,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/ask-card-Cui9g-g1.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/ask-card-RVRabDqa.js",
+        path: "assets/ask-card-qaf3zZYX.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/ask-card-RVRabDqa.js.gz"),
+        gzip: include_bytes!("../../console/assets/ask-card-qaf3zZYX.js.gz"),
     },
     ConsoleAsset {
         path: "assets/c-DaO8xguW.js",
@@ -34,34 +34,34 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/c-DaO8xguW.js.gz"),
     },
     ConsoleAsset {
+        path: "assets/changes-Cq-lG3Zt.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/changes-Cq-lG3Zt.js.gz"),
+    },
+    ConsoleAsset {
         path: "assets/changes-DbXFnxs4.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/changes-DbXFnxs4.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/changes-kNxLqPOF.js",
+        path: "assets/client-CiWlg7sH.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/changes-kNxLqPOF.js.gz"),
-    },
-    ConsoleAsset {
-        path: "assets/client-Ch_ExJYA.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/client-Ch_ExJYA.js.gz"),
-    },
-    ConsoleAsset {
-        path: "assets/composer-ClhpRxf_.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/composer-ClhpRxf_.js.gz"),
+        gzip: include_bytes!("../../console/assets/client-CiWlg7sH.js.gz"),
     },
     ConsoleAsset {
         path: "assets/composer-H_eW1nXa.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/composer-H_eW1nXa.css.gz"),
+    },
+    ConsoleAsset {
+        path: "assets/composer-p6wCpPfz.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/composer-p6wCpPfz.js.gz"),
     },
     ConsoleAsset {
         path: "assets/confirm-dialog-B4RwzwV6.js",
@@ -88,10 +88,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/devices-Ds7X0aLb.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/devices-DwY8K9au.js",
+        path: "assets/devices-TWfvOrhb.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/devices-DwY8K9au.js.gz"),
+        gzip: include_bytes!("../../console/assets/devices-TWfvOrhb.js.gz"),
     },
     ConsoleAsset {
         path: "assets/dialog-DEh23iXF.css",
@@ -112,16 +112,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/docker-IyjqRm3v.js.gz"),
     },
     ConsoleAsset {
+        path: "assets/esm-B-fcnFU0.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/esm-B-fcnFU0.js.gz"),
+    },
+    ConsoleAsset {
         path: "assets/esm-BFo5TtZQ.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/esm-BFo5TtZQ.css.gz"),
-    },
-    ConsoleAsset {
-        path: "assets/esm-Bk552lwC.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/esm-Bk552lwC.js.gz"),
     },
     ConsoleAsset {
         path: "assets/fleet-B7CHfDFW.css",
@@ -130,10 +130,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/fleet-B7CHfDFW.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/fleet-C9QCWbGc.js",
+        path: "assets/fleet-BA-FtHrY.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/fleet-C9QCWbGc.js.gz"),
+        gzip: include_bytes!("../../console/assets/fleet-BA-FtHrY.js.gz"),
     },
     ConsoleAsset {
         path: "assets/go-rLFTqkRN.js",
@@ -154,28 +154,28 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/html-BHZv6uqE.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/inbox-BWerMjub.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/inbox-BWerMjub.js.gz"),
-    },
-    ConsoleAsset {
         path: "assets/inbox-CfyIWfdR.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/inbox-CfyIWfdR.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/index-C4CgKXNN.js",
+        path: "assets/inbox-d2DyTbcz.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/index-C4CgKXNN.js.gz"),
+        gzip: include_bytes!("../../console/assets/inbox-d2DyTbcz.js.gz"),
     },
     ConsoleAsset {
         path: "assets/index-D_eecoLu.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/index-D_eecoLu.css.gz"),
+    },
+    ConsoleAsset {
+        path: "assets/index-DtjzjfMs.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/index-DtjzjfMs.js.gz"),
     },
     ConsoleAsset {
         path: "assets/java-BtIQNnN0.js",
@@ -214,10 +214,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/keyboard-help-B5PHSqme.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/keyboard-help-vBmogD3v.js",
+        path: "assets/keyboard-help-BphAhD7T.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/keyboard-help-vBmogD3v.js.gz"),
+        gzip: include_bytes!("../../console/assets/keyboard-help-BphAhD7T.js.gz"),
     },
     ConsoleAsset {
         path: "assets/kotlin-DhhofPvG.js",
@@ -226,10 +226,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/kotlin-DhhofPvG.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/loaded-BwhSMhBa.js",
+        path: "assets/loaded-D-QBiQXa.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/loaded-BwhSMhBa.js.gz"),
+        gzip: include_bytes!("../../console/assets/loaded-D-QBiQXa.js.gz"),
     },
     ConsoleAsset {
         path: "assets/login-CJhHU6Rm.css",
@@ -238,16 +238,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/login-CJhHU6Rm.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/login-eg9qa5-o.js",
+        path: "assets/login-DdkCGRzr.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/login-eg9qa5-o.js.gz"),
-    },
-    ConsoleAsset {
-        path: "assets/new-session-Ch8R73e0.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/new-session-Ch8R73e0.js.gz"),
+        gzip: include_bytes!("../../console/assets/login-DdkCGRzr.js.gz"),
     },
     ConsoleAsset {
         path: "assets/new-session-Dcp7quoj.css",
@@ -256,10 +250,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/new-session-Dcp7quoj.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/open-dialog-2FWEG1nG.js",
+        path: "assets/new-session-t0NQBkUC.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/open-dialog-2FWEG1nG.js.gz"),
+        gzip: include_bytes!("../../console/assets/new-session-t0NQBkUC.js.gz"),
+    },
+    ConsoleAsset {
+        path: "assets/open-dialog-CMI2KMlG.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/open-dialog-CMI2KMlG.js.gz"),
     },
     ConsoleAsset {
         path: "assets/page-DPyx5DUH.css",
@@ -268,16 +268,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/page-DPyx5DUH.css.gz"),
     },
     ConsoleAsset {
+        path: "assets/plot-BRnOXdlZ.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/plot-BRnOXdlZ.js.gz"),
+    },
+    ConsoleAsset {
         path: "assets/plot-CnsZ1jie.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/plot-CnsZ1jie.css.gz"),
-    },
-    ConsoleAsset {
-        path: "assets/plot-D-IDGcoH.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/plot-D-IDGcoH.js.gz"),
     },
     ConsoleAsset {
         path: "assets/python-gzcpVVnB.js",
@@ -304,28 +304,28 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/session-C0fnqcCq.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/session-CwN9rCrz.js",
+        path: "assets/session-Y7EIYmIs.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/session-CwN9rCrz.js.gz"),
+        gzip: include_bytes!("../../console/assets/session-Y7EIYmIs.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/session-row--1YmPHKw.js",
+        path: "assets/session-row-D_4TgKs1.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/session-row--1YmPHKw.js.gz"),
-    },
-    ConsoleAsset {
-        path: "assets/sessions-C7OCKP3y.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/sessions-C7OCKP3y.js.gz"),
+        gzip: include_bytes!("../../console/assets/session-row-D_4TgKs1.js.gz"),
     },
     ConsoleAsset {
         path: "assets/sessions-DmOrXYKp.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/sessions-DmOrXYKp.css.gz"),
+    },
+    ConsoleAsset {
+        path: "assets/sessions-q6EiEPo9.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/sessions-q6EiEPo9.js.gz"),
     },
     ConsoleAsset {
         path: "assets/shared-worker-C_GQ5vmG.js",
@@ -352,22 +352,22 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/sql-CEbI0hMM.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/src-BJ1KbJI1.js",
+        path: "assets/src-Ck8PNShg.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/src-BJ1KbJI1.js.gz"),
-    },
-    ConsoleAsset {
-        path: "assets/timeline-BXjhwH4v.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/timeline-BXjhwH4v.js.gz"),
+        gzip: include_bytes!("../../console/assets/src-Ck8PNShg.js.gz"),
     },
     ConsoleAsset {
         path: "assets/timeline-DEgb49Mw.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/timeline-DEgb49Mw.css.gz"),
+    },
+    ConsoleAsset {
+        path: "assets/timeline-qwF5q04B.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/timeline-qwF5q04B.js.gz"),
     },
     ConsoleAsset {
         path: "assets/toml-CcmNWLt0.js",
@@ -388,10 +388,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/typescript-bsJCZSQ-.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/usage-B75GTOn3.js",
+        path: "assets/usage-CamI6SkU.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/usage-B75GTOn3.js.gz"),
+        gzip: include_bytes!("../../console/assets/usage-CamI6SkU.js.gz"),
     },
     ConsoleAsset {
         path: "assets/usage-OUETxJIX.css",

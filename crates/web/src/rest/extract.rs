@@ -63,6 +63,20 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for PathPar
     }
 }
 
+/// The number of an event or a turn. JSON numbers of the API have 63 bits.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(try_from = "u64")]
+pub(crate) struct LogNumber(pub(crate) u64);
+
+impl TryFrom<u64> for LogNumber {
+    type Error = String;
+
+    fn try_from(number: u64) -> Result<LogNumber, String> {
+        let is_valid = i64::try_from(number).is_ok();
+        is_valid.then_some(LogNumber(number)).ok_or_else(|| format!("{number} is too large"))
+    }
+}
+
 /// A boolean query parameter.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
 pub(crate) enum QueryFlag {

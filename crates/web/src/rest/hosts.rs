@@ -74,7 +74,10 @@ pub(crate) struct HostList {
 /// List the hosts of the fleet; there are none without a fleet
 #[utoipa::path(
     get, path = "/api/hosts", tag = "hosts",
-    responses((status = 200, description = "the live hosts", body = HostList)),
+    responses(
+        (status = 200, description = "the live hosts", body = HostList),
+        (status = 503, description = "the hub does not reply", body = ErrorBody),
+    ),
 )]
 pub(crate) async fn list_hosts(State(state): State<Arc<RestState>>) -> Json<HostList> {
     let mut hosts = state.fleet.as_ref().map(|it| (it.list_hosts)()).unwrap_or_default();
@@ -108,8 +111,11 @@ pub(crate) struct DrainedHost {
     request_body = DrainBody,
     responses(
         (status = 200, description = "how many sessions the host still has", body = DrainedHost),
+        (status = 400, description = "the body is not valid", body = ErrorBody),
         (status = 403, description = "the client is a tenant", body = ErrorBody),
         (status = 404, description = "the host does not exist", body = ErrorBody),
+        (status = 413, description = "the body is too large", body = ErrorBody),
+        (status = 415, description = "the body is not JSON", body = ErrorBody),
         (status = 503, description = "the host does not reply", body = ErrorBody),
     ),
 )]

@@ -3,7 +3,7 @@
 use crate::rest::{
     RestState,
     error::{ApiError, ErrorBody},
-    extract::{PathParams, QueryParams},
+    extract::{LogNumber, PathParams, QueryParams},
 };
 use axum::{Json, extract::State};
 use jackfield_hub_client::EventLine;
@@ -28,7 +28,8 @@ pub(crate) struct FindQuery {
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
     /// Only matches that begin before this event.
-    before: Option<u64>,
+    #[param(value_type = Option<u64>)]
+    before: Option<LogNumber>,
 }
 
 /// Matches in a session, the newest first.
@@ -66,7 +67,7 @@ pub(crate) async fn find_in_session(
     if text.is_empty() || TEXT_BYTES_MAX < text.len() {
         return Err(ApiError::invalid(format!("`text` must have 1 to {TEXT_BYTES_MAX} bytes")));
     }
-    let mut finder = TextFinder::new(&text, before, limit);
+    let mut finder = TextFinder::new(&text, before.map(|it| it.0), limit);
     let fold = |line: EventLine| line.to_event().iter().for_each(|it| finder.fold_event(it));
     state.hub.open_log(&id, 0).await?.read_existing(fold).await?;
     let (matches, has_more) = finder.finish();

@@ -3,7 +3,7 @@
 use crate::rest::{
     RestState,
     error::{ApiError, ErrorBody, ErrorCode},
-    extract::{PathParams, QueryParams},
+    extract::{LogNumber, PathParams, QueryParams},
 };
 use axum::{Json, extract::State};
 use jackfield_protocol::acp::Method;
@@ -93,9 +93,11 @@ pub(crate) struct LogPage {
 #[into_params(parameter_in = Query)]
 pub(crate) struct LogQuery {
     /// The events before this one, the last ones of them.
-    before: Option<u64>,
+    #[param(value_type = Option<u64>)]
+    before: Option<LogNumber>,
     /// The events after this one, the first ones of them.
-    after: Option<u64>,
+    #[param(value_type = Option<u64>)]
+    after: Option<LogNumber>,
     /// The maximum number of events [default: 200].
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u64>,
@@ -137,6 +139,7 @@ pub(crate) async fn session_log(
     if before.is_some() && after.is_some() {
         return Err(ApiError::invalid("set either `before` or `after`"));
     }
+    let [before, after] = [before, after].map(|it| it.map(|number| number.0));
     let params = json!({ "sessionId": id, "before": before, "after": after, "limit": limit });
     let response = state.hub.call_method(Method::ControlReadLog, &params).await?;
     let page: LogLines = serde_json::from_value(response).map_err(|error| {

@@ -3,7 +3,7 @@
 use crate::rest::{
     RestState,
     error::{ApiError, ErrorBody},
-    extract::{PathParams, QueryParams},
+    extract::{LogNumber, PathParams, QueryParams},
 };
 use axum::{Json, extract::State};
 use jackfield_hub_client::EventLine;
@@ -21,7 +21,8 @@ const TURNS_MAX: usize = 100;
 #[into_params(parameter_in = Query)]
 pub(crate) struct TimelineQuery {
     /// Only turns before this one.
-    before: Option<u64>,
+    #[param(value_type = Option<u64>)]
+    before: Option<LogNumber>,
     /// The maximum number of turns [default: 20].
     #[param(minimum = 1, maximum = 100)]
     limit: Option<usize>,
@@ -58,7 +59,7 @@ pub(crate) async fn session_timeline(
     if !(1..=TURNS_MAX).contains(&limit) {
         return Err(ApiError::invalid(format!("`limit` must be from 1 to {TURNS_MAX}")));
     }
-    let mut view = TurnSpansView::new(query.before, limit);
+    let mut view = TurnSpansView::new(query.before.map(|it| it.0), limit);
     let fold = |line: EventLine| line.to_event().iter().for_each(|it| view.fold_event(it));
     state.hub.open_log(&id, 0).await?.read_existing(fold).await?;
     let (turns, has_before) = view.finish();
