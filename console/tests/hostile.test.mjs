@@ -48,7 +48,7 @@ async function openWatchedPage(options = {}) {
     if (!isOwn) attacks.push(`a request: ${request.url()}`);
   });
   page.on("framenavigated", (frame) => {
-    if (!frame.url().startsWith(`${daemon.url}/console/`)) attacks.push(`a frame: ${frame.url()}`);
+    if (!frame.url().startsWith(`${daemon.url}/console`)) attacks.push(`a frame: ${frame.url()}`);
   });
   return { page, attacks };
 }

@@ -1,7 +1,7 @@
 /** The frame of every page: navigation, the state of the connection, and the page itself. */
 
 import { A, type RouteSectionProps } from "@solidjs/router";
-import { Show, Suspense, type JSX } from "solid-js";
+import { Show, Suspense, createEffect, type JSX } from "solid-js";
 import { openAsks } from "../state/daemon";
 import { me } from "../state/me";
 import { ConnectionLine } from "./connection-line";
@@ -10,6 +10,15 @@ import { ThemeSwitch } from "./theme-switch";
 import { NavIcon, type NavIconName } from "./nav-icons";
 
 export function Frame(props: RouteSectionProps): JSX.Element {
+  // The router removes the slash at the end, without which the address is outside of the scope of the service worker.
+  createEffect(() => {
+    if (props.location.pathname !== "/console") return;
+    // The router changes the address after its own location.
+    setTimeout(() => {
+      const { pathname, search, hash } = window.location;
+      if (pathname === "/console") history.replaceState(history.state, "", `/console/${search}${hash}`);
+    });
+  });
   return (
     <div class="frame">
       <a class="skip-link" href="#main">

@@ -12,15 +12,15 @@ use std::{process::Command, time::Duration};
 
 const BOUND: Duration = Duration::from_secs(100);
 
-/// Runs `console/tests/<name>.test.mjs`.
-fn run_script(name: &str) {
+/// Runs the tests in `console/tests/<name>.test.mjs` whose names contain the text.
+fn run_script(name: &str, text: &str) {
     let home = Home::new();
     assert!(
         in_tree("console/node_modules/playwright-core").exists(),
         "the packages of the console are missing: run scripts/build-console.sh"
     );
     let mut node = Command::new("node");
-    node.args(["--test", "--test-reporter=spec"]);
+    node.args(["--test", "--test-reporter=spec", "--test-name-pattern", text]);
     node.arg(in_tree("console/tests").join(format!("{name}.test.mjs")));
     node.current_dir(home.path()).env_clear();
     node.env("PATH", "/usr/local/bin:/usr/bin:/bin").env("LANG", "C.UTF-8");
@@ -36,31 +36,44 @@ fn run_script(name: &str) {
     if let Some(folder) = std::env::var_os("CONSOLE_SCREENSHOTS") {
         node.env("CONSOLE_SCREENSHOTS", folder);
     }
-    said(&finish(node, BOUND));
+    let output = said(&finish(node, BOUND));
+    assert!(!output.contains("pass 0"), "no test of {name} has {text:?} in its name\n{output}");
 }
 
 macro_rules! browser_tests {
-    ($($(#[$attribute:meta])* $name:ident;)*) => {
+    ($($(#[$attribute:meta])* $name:ident: $script:literal $text:literal;)*) => {
         $(
             #[test]
             $(#[$attribute])*
             fn $name() {
-                run_script(stringify!($name));
+                run_script($script, $text);
             }
         )*
     };
 }
 
+// A test may take a minute, so long scripts are run in parts.
 browser_tests! {
-    accessibility;
-    acting;
-    composer;
-    hostile;
-    inbox;
-    login;
-    offline;
-    recovery;
-    screens;
+    acting: "acting" "";
+    composer: "composer" "";
+    inbox: "inbox" "";
+    login: "login" "";
+    offline: "offline" "";
+    recovery_after_a_kill: "recovery" "killed|expired login";
+    recovery_after_a_cut: "recovery" "network was cut";
+    recovery_of_all_tabs: "recovery" "deleted|ten tabs";
+    accessibility_light: "accessibility" "light";
+    accessibility_dark: "accessibility" "dark";
+    accessibility_of_dialogs: "accessibility" "shown on request";
+    hostile_scripts: "hostile" "session: script";
+    hostile_links: "hostile" "session: link";
+    hostile_styles: "hostile" "session: style";
+    hostile_characters: "hostile" "session: character";
+    hostile_terminal_output: "hostile" "session: terminal";
+    hostile_layout: "hostile" "session: layout";
+    hostile_titles_and_lines: "hostile" "hostile titles|10 MB";
+    #[ignore = "nightly: pictures for people"]
+    screens: "screens" "";
     #[ignore = "nightly: measures, and takes minutes"]
-    performance;
+    performance: "performance" "";
 }

@@ -4,16 +4,16 @@ use super::ConsoleAsset;
 
 pub(super) static ASSETS: &[ConsoleAsset] = &[
     ConsoleAsset {
-        path: "assets/agents-Bp2z8Ws4.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/agents-Bp2z8Ws4.js.gz"),
-    },
-    ConsoleAsset {
         path: "assets/agents-DWlrE7ga.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/agents-DWlrE7ga.css.gz"),
+    },
+    ConsoleAsset {
+        path: "assets/agents-Dr4uER0O.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/agents-Dr4uER0O.js.gz"),
     },
     ConsoleAsset {
         path: "assets/ask-card-Cui9g-g1.css",
@@ -22,10 +22,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/ask-card-Cui9g-g1.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/ask-card-qaf3zZYX.js",
+        path: "assets/ask-card-DWAzqVN7.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/ask-card-qaf3zZYX.js.gz"),
+        gzip: include_bytes!("../../console/assets/ask-card-DWAzqVN7.js.gz"),
     },
     ConsoleAsset {
         path: "assets/c-DaO8xguW.js",
@@ -34,16 +34,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/c-DaO8xguW.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/changes-Cq-lG3Zt.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/changes-Cq-lG3Zt.js.gz"),
-    },
-    ConsoleAsset {
         path: "assets/changes-DbXFnxs4.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/changes-DbXFnxs4.css.gz"),
+    },
+    ConsoleAsset {
+        path: "assets/changes-MjQ8v-6I.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/changes-MjQ8v-6I.js.gz"),
     },
     ConsoleAsset {
         path: "assets/client-CiWlg7sH.js",
@@ -52,16 +52,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/client-CiWlg7sH.js.gz"),
     },
     ConsoleAsset {
+        path: "assets/composer-DStjpc39.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/composer-DStjpc39.js.gz"),
+    },
+    ConsoleAsset {
         path: "assets/composer-H_eW1nXa.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/composer-H_eW1nXa.css.gz"),
-    },
-    ConsoleAsset {
-        path: "assets/composer-p6wCpPfz.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/composer-p6wCpPfz.js.gz"),
     },
     ConsoleAsset {
         path: "assets/confirm-dialog-B4RwzwV6.js",
@@ -82,16 +82,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/css-DgaLhXQH.js.gz"),
     },
     ConsoleAsset {
+        path: "assets/devices-D9iiDP4B.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/devices-D9iiDP4B.js.gz"),
+    },
+    ConsoleAsset {
         path: "assets/devices-Ds7X0aLb.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/devices-Ds7X0aLb.css.gz"),
-    },
-    ConsoleAsset {
-        path: "assets/devices-TWfvOrhb.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/devices-TWfvOrhb.js.gz"),
     },
     ConsoleAsset {
         path: "assets/dialog-DEh23iXF.css",
@@ -112,16 +112,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/docker-IyjqRm3v.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/esm-B-fcnFU0.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/esm-B-fcnFU0.js.gz"),
-    },
-    ConsoleAsset {
         path: "assets/esm-BFo5TtZQ.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/esm-BFo5TtZQ.css.gz"),
+    },
+    ConsoleAsset {
+        path: "assets/esm-n82klTxj.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/esm-n82klTxj.js.gz"),
     },
     ConsoleAsset {
         path: "assets/fleet-B7CHfDFW.css",
@@ -130,10 +130,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/fleet-B7CHfDFW.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/fleet-BA-FtHrY.js",
+        path: "assets/fleet-DwnvrXp6.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/fleet-BA-FtHrY.js.gz"),
+        gzip: include_bytes!("../../console/assets/fleet-DwnvrXp6.js.gz"),
     },
     ConsoleAsset {
         path: "assets/go-rLFTqkRN.js",
@@ -160,22 +160,22 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/inbox-CfyIWfdR.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/inbox-d2DyTbcz.js",
+        path: "assets/inbox-DT9KM9Fr.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/inbox-d2DyTbcz.js.gz"),
+        gzip: include_bytes!("../../console/assets/inbox-DT9KM9Fr.js.gz"),
+    },
+    ConsoleAsset {
+        path: "assets/index--f1iV2a1.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/index--f1iV2a1.js.gz"),
     },
     ConsoleAsset {
         path: "assets/index-D_eecoLu.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/index-D_eecoLu.css.gz"),
-    },
-    ConsoleAsset {
-        path: "assets/index-DtjzjfMs.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/index-DtjzjfMs.js.gz"),
     },
     ConsoleAsset {
         path: "assets/java-BtIQNnN0.js",
@@ -226,10 +226,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/kotlin-DhhofPvG.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/loaded-D-QBiQXa.js",
+        path: "assets/loaded-By49Avdx.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/loaded-D-QBiQXa.js.gz"),
+        gzip: include_bytes!("../../console/assets/loaded-By49Avdx.js.gz"),
     },
     ConsoleAsset {
         path: "assets/login-CJhHU6Rm.css",
@@ -238,22 +238,22 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/login-CJhHU6Rm.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/login-DdkCGRzr.js",
+        path: "assets/login-D90QkMYP.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/login-DdkCGRzr.js.gz"),
+        gzip: include_bytes!("../../console/assets/login-D90QkMYP.js.gz"),
+    },
+    ConsoleAsset {
+        path: "assets/new-session-CoVSZALO.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/new-session-CoVSZALO.js.gz"),
     },
     ConsoleAsset {
         path: "assets/new-session-Dcp7quoj.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/new-session-Dcp7quoj.css.gz"),
-    },
-    ConsoleAsset {
-        path: "assets/new-session-t0NQBkUC.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/new-session-t0NQBkUC.js.gz"),
     },
     ConsoleAsset {
         path: "assets/open-dialog-CMI2KMlG.js",
@@ -268,10 +268,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/page-DPyx5DUH.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/plot-BRnOXdlZ.js",
+        path: "assets/plot-C2Xk4uYQ.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/plot-BRnOXdlZ.js.gz"),
+        gzip: include_bytes!("../../console/assets/plot-C2Xk4uYQ.js.gz"),
     },
     ConsoleAsset {
         path: "assets/plot-CnsZ1jie.css",
@@ -298,34 +298,34 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/rust-DpiIf5JO.js.gz"),
     },
     ConsoleAsset {
+        path: "assets/session-B9h1LhkA.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/session-B9h1LhkA.js.gz"),
+    },
+    ConsoleAsset {
         path: "assets/session-C0fnqcCq.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/session-C0fnqcCq.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/session-Y7EIYmIs.js",
+        path: "assets/session-row-BxbBOnpa.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/session-Y7EIYmIs.js.gz"),
+        gzip: include_bytes!("../../console/assets/session-row-BxbBOnpa.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/session-row-D_4TgKs1.js",
+        path: "assets/sessions-DA2GH2F0.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/session-row-D_4TgKs1.js.gz"),
+        gzip: include_bytes!("../../console/assets/sessions-DA2GH2F0.js.gz"),
     },
     ConsoleAsset {
         path: "assets/sessions-DmOrXYKp.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/sessions-DmOrXYKp.css.gz"),
-    },
-    ConsoleAsset {
-        path: "assets/sessions-q6EiEPo9.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/sessions-q6EiEPo9.js.gz"),
     },
     ConsoleAsset {
         path: "assets/shared-worker-C_GQ5vmG.js",
@@ -364,10 +364,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/timeline-DEgb49Mw.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/timeline-qwF5q04B.js",
+        path: "assets/timeline-DbCn75eM.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/timeline-qwF5q04B.js.gz"),
+        gzip: include_bytes!("../../console/assets/timeline-DbCn75eM.js.gz"),
     },
     ConsoleAsset {
         path: "assets/toml-CcmNWLt0.js",
@@ -388,16 +388,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/typescript-bsJCZSQ-.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/usage-CamI6SkU.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/usage-CamI6SkU.js.gz"),
-    },
-    ConsoleAsset {
         path: "assets/usage-OUETxJIX.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/usage-OUETxJIX.css.gz"),
+    },
+    ConsoleAsset {
+        path: "assets/usage-bpfeQ2ra.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/usage-bpfeQ2ra.js.gz"),
     },
     ConsoleAsset {
         path: "assets/visible-text-Biyctkcc.js",
