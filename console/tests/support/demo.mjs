@@ -60,7 +60,7 @@ function createProject(name) {
  * @param {import("./daemon.mjs").Daemon} daemon @param {import("./model.mjs").ScriptedModel} model
  */
 export async function openDemoSessions(daemon, model) {
-  const [settings, site] = [createProject("settings"), createProject("website")];
+  const settings = createProject("settings");
   model.add(
     { think: "I should read the parser before I change anything.", calls: [{ name: "read", arguments: { path: "src/parser.rs" } }] },
     {
@@ -95,11 +95,7 @@ export async function openDemoSessions(daemon, model) {
   );
   const finished = await start(daemon, settings, "The settings parser panics on comments. Find out why and fix it.", "all");
   await daemon.waitForState(finished, "idle");
-  model.add({
-    text: "I will remove the generated files before the next build.",
-    calls: [{ name: "shell", arguments: { command: "rm -rf build && npm run build -- --minify" } }],
-  });
-  const waiting = await start(daemon, site, "Build the website from scratch.", "ask");
+  const waiting = await daemon.openSession("ask-about rm -rf build && npm run build -- --minify");
   await waitFor("a request", async () => (await daemon.api("GET", "/api/asks")).asks.length > 0);
   const working = await daemon.openSession("slow 100000 200");
   return { finished, waiting, working };

@@ -1,7 +1,6 @@
 //! The REST API as programs meet it: a real daemon, real agents, plain HTTP.
 
 mod acting;
-mod change_stream;
 mod cut_off;
 mod described;
 mod forms;
@@ -14,6 +13,7 @@ mod open_design;
 mod opening;
 mod refused;
 mod runs;
+mod session_views;
 mod sessions;
 mod settings;
 mod uploads;
