@@ -1,47 +1,20 @@
 /** The login of this browser, and the devices that are signed in. */
 
-import { requestJson } from "./request";
+import type { Device, Me } from "jackfield-client";
+import { api } from "./client";
 
-/** What the daemon says about this login. */
-export interface Me {
-  version: string;
-  /** The tenant that the login sees; `null` without tenants. */
-  tenant: string | null;
-  /** `null` if the login is not a device, but a token. */
-  device: { id: string; name: string } | null;
-  /** Whether the daemon is a gateway of a fleet. */
-  fleet: boolean;
-  operator: boolean;
-}
+export type { Device, Me };
 
-export interface Device {
-  id: string;
-  name: string;
-  /** `null` for the operator. */
-  tenant: string | null;
-  /** Unix milliseconds. */
-  createdAt: number;
-  /** Unix milliseconds, precise to an hour. */
-  lastSeenAt: number;
-  /** Whether this browser is the device. */
-  current: boolean;
-}
-
-export const readMe = (): Promise<Me> => requestJson("GET", "/api/me");
+export const readMe = (): Promise<Me> => api.me();
 
 /** Exchanges a one-time code for the cookie of this browser. */
-export const signIn = (code: string, deviceName: string): Promise<Me> =>
-  requestJson("POST", "/api/login", { body: { code, deviceName } });
+export const signIn = (code: string, deviceName: string): Promise<Me> => api.logins.logIn(code, deviceName);
 
-export const signOut = (): Promise<void> => requestJson("POST", "/api/logout");
+export const signOut = (): Promise<void> => api.logins.logOut();
 
-export const listDevices = async (): Promise<Device[]> =>
-  (await requestJson<{ devices: Device[] }>("GET", "/api/devices")).devices;
+export const listDevices = (): Promise<Device[]> => api.devices.list();
 
-const devicePath = (id: string): string => `/api/devices/${encodeURIComponent(id)}`;
-
-export const renameDevice = (id: string, name: string): Promise<Device> =>
-  requestJson("PATCH", devicePath(id), { body: { name } });
+export const renameDevice = (id: string, name: string): Promise<Device> => api.devices.rename(id, name);
 
 /** Signs a device out and closes its connections. */
-export const revokeDevice = (id: string): Promise<void> => requestJson("DELETE", devicePath(id));
+export const revokeDevice = (id: string): Promise<void> => api.devices.revoke(id);

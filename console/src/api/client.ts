@@ -2,7 +2,10 @@
 
 import { Jackfield, JackfieldError } from "jackfield-client";
 
-export const api = new Jackfield({ url: location.origin });
+/** Unit tests have no page. */
+const origin = globalThis.location?.origin ?? "http://localhost";
+
+export const api = new Jackfield({ url: origin });
 
 /** Whether the login is missing, expired or revoked. */
 export const isSignedOut = (error: unknown): boolean => error instanceof JackfieldError && error.status === 401;

@@ -1,7 +1,7 @@
-/** Reads pages of a session's log. Unlike the client, this module can be loaded without a page, in tests. */
+/** Reads pages of a session's log. */
 
 import type { LogPage } from "jackfield-client";
-import { requestJson } from "./request";
+import { api } from "./client";
 
 /** A range of the log: the last events, or those before or after one. */
 export interface LogQuery {
@@ -11,4 +11,4 @@ export interface LogQuery {
 }
 
 export const readLog = (sessionId: string, query: LogQuery): Promise<LogPage> =>
-  requestJson("GET", `/api/sessions/${encodeURIComponent(sessionId)}/log`, { query: { ...query } });
+  api.sessions.log(sessionId, query);

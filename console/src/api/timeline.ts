@@ -2,7 +2,7 @@
 
 import type { TokenCounts } from "./usage";
 import type { Cost } from "../ui/format";
-import { requestJson } from "./request";
+import { api } from "./client";
 
 export type SpanKind = "queue" | "model" | "thinking" | "text" | "tool" | "ask";
 
@@ -39,4 +39,4 @@ export interface TimelinePage {
 
 /** Up to `limit` turns in ascending order: the last ones, or those before a turn. */
 export const readTimeline = (sessionId: string, limit: number, before?: number): Promise<TimelinePage> =>
-  requestJson("GET", `/api/sessions/${encodeURIComponent(sessionId)}/timeline`, { query: { limit, before } });
+  api.sessions.timeline(sessionId, { limit, ...(before === undefined ? {} : { before }) });

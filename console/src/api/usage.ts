@@ -1,7 +1,7 @@
 /** Tokens and cost over all sessions, as far as agents report them. */
 
 import type { Cost } from "../ui/format";
-import { requestJson } from "./request";
+import { api } from "./client";
 
 export const GROUPINGS = ["day", "agent", "model", "project"] as const;
 export type Grouping = (typeof GROUPINGS)[number];
@@ -38,4 +38,4 @@ export interface UsageReport {
 }
 
 export const readUsage = (by: Grouping, days: number): Promise<UsageReport> =>
-  requestJson("GET", "/api/usage", { query: { by, since: `${days}d` } });
+  api.usage({ by, since: `${days}d` });

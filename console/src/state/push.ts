@@ -1,6 +1,7 @@
 /** Push notifications of this browser: whether it can have them, and turning them on and off. */
 
-import { requestJson } from "../api/request";
+import type { PushSubscriptionKeys } from "jackfield-client";
+import { api } from "../api/client";
 
 /** `unsupported` also on pages without TLS that are not on this computer. */
 export type PushState = "unsupported" | "denied" | "off" | "on";
@@ -27,20 +28,20 @@ export async function turnPushOn(): Promise<PushState> {
   const manager = await findPushManager();
   if (!manager) return "unsupported";
   if ((await Notification.requestPermission()) !== "granted") return readPushState();
-  const { key } = await requestJson<{ key: string }>("GET", "/api/push/key");
+  const key = await api.push.key();
   const known = await manager.getSubscription();
   // A subscription for the key of another daemon cannot be used.
   if (known && !isSameKey(known, key)) await known.unsubscribe();
   const subscription = await manager.subscribe({ userVisibleOnly: true, applicationServerKey: key });
   const { endpoint, keys } = subscription.toJSON();
-  await requestJson("POST", "/api/push/subscriptions", { body: { endpoint, keys } });
+  await api.push.subscribe({ endpoint, keys } as PushSubscriptionKeys);
   return "on";
 }
 
 export async function turnPushOff(): Promise<PushState> {
   const subscription = await (await findPushManager())?.getSubscription();
   await subscription?.unsubscribe();
-  await requestJson("DELETE", "/api/push/subscriptions");
+  await api.push.unsubscribe();
   return readPushState();
 }
 

@@ -4,16 +4,22 @@ use super::ConsoleAsset;
 
 pub(super) static ASSETS: &[ConsoleAsset] = &[
     ConsoleAsset {
+        path: "assets/agents-93Gbt_ue.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/agents-93Gbt_ue.js.gz"),
+    },
+    ConsoleAsset {
         path: "assets/agents-DWlrE7ga.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/agents-DWlrE7ga.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/agents-Dr4uER0O.js",
+        path: "assets/ask-card-CX5lANHH.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/agents-Dr4uER0O.js.gz"),
+        gzip: include_bytes!("../../console/assets/ask-card-CX5lANHH.js.gz"),
     },
     ConsoleAsset {
         path: "assets/ask-card-Cui9g-g1.css",
@@ -22,16 +28,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/ask-card-Cui9g-g1.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/ask-card-DWAzqVN7.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/ask-card-DWAzqVN7.js.gz"),
-    },
-    ConsoleAsset {
         path: "assets/c-DaO8xguW.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/c-DaO8xguW.js.gz"),
+    },
+    ConsoleAsset {
+        path: "assets/changes-DSDmZcjn.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/changes-DSDmZcjn.js.gz"),
     },
     ConsoleAsset {
         path: "assets/changes-DbXFnxs4.css",
@@ -40,22 +46,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/changes-DbXFnxs4.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/changes-MjQ8v-6I.js",
+        path: "assets/composer-DvYrqj6X.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/changes-MjQ8v-6I.js.gz"),
-    },
-    ConsoleAsset {
-        path: "assets/client-CiWlg7sH.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/client-CiWlg7sH.js.gz"),
-    },
-    ConsoleAsset {
-        path: "assets/composer-DStjpc39.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/composer-DStjpc39.js.gz"),
+        gzip: include_bytes!("../../console/assets/composer-DvYrqj6X.js.gz"),
     },
     ConsoleAsset {
         path: "assets/composer-H_eW1nXa.css",
@@ -82,10 +76,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/css-DgaLhXQH.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/devices-D9iiDP4B.js",
+        path: "assets/devices-DY4a_fUC.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/devices-D9iiDP4B.js.gz"),
+        gzip: include_bytes!("../../console/assets/devices-DY4a_fUC.js.gz"),
     },
     ConsoleAsset {
         path: "assets/devices-Ds7X0aLb.css",
@@ -118,10 +112,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/esm-BFo5TtZQ.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/esm-n82klTxj.js",
+        path: "assets/esm-BjRkatw5.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/esm-n82klTxj.js.gz"),
+        gzip: include_bytes!("../../console/assets/esm-BjRkatw5.js.gz"),
     },
     ConsoleAsset {
         path: "assets/fleet-B7CHfDFW.css",
@@ -130,10 +124,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/fleet-B7CHfDFW.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/fleet-DwnvrXp6.js",
+        path: "assets/fleet-DmF2HIoB.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/fleet-DwnvrXp6.js.gz"),
+        gzip: include_bytes!("../../console/assets/fleet-DmF2HIoB.js.gz"),
     },
     ConsoleAsset {
         path: "assets/go-rLFTqkRN.js",
@@ -154,28 +148,28 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/html-BHZv6uqE.js.gz"),
     },
     ConsoleAsset {
+        path: "assets/inbox-63en9c0T.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/inbox-63en9c0T.js.gz"),
+    },
+    ConsoleAsset {
         path: "assets/inbox-CfyIWfdR.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/inbox-CfyIWfdR.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/inbox-DT9KM9Fr.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/inbox-DT9KM9Fr.js.gz"),
-    },
-    ConsoleAsset {
-        path: "assets/index--f1iV2a1.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/index--f1iV2a1.js.gz"),
-    },
-    ConsoleAsset {
         path: "assets/index-D_eecoLu.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/index-D_eecoLu.css.gz"),
+    },
+    ConsoleAsset {
+        path: "assets/index-gYdvhokX.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/index-gYdvhokX.js.gz"),
     },
     ConsoleAsset {
         path: "assets/java-BtIQNnN0.js",
@@ -214,10 +208,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/keyboard-help-B5PHSqme.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/keyboard-help-BphAhD7T.js",
+        path: "assets/keyboard-help-B8j58jwk.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/keyboard-help-BphAhD7T.js.gz"),
+        gzip: include_bytes!("../../console/assets/keyboard-help-B8j58jwk.js.gz"),
     },
     ConsoleAsset {
         path: "assets/kotlin-DhhofPvG.js",
@@ -226,10 +220,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/kotlin-DhhofPvG.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/loaded-By49Avdx.js",
+        path: "assets/loaded-D1B2Zxma.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/loaded-By49Avdx.js.gz"),
+        gzip: include_bytes!("../../console/assets/loaded-D1B2Zxma.js.gz"),
+    },
+    ConsoleAsset {
+        path: "assets/login-Bh0tlrDE.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/login-Bh0tlrDE.js.gz"),
     },
     ConsoleAsset {
         path: "assets/login-CJhHU6Rm.css",
@@ -238,16 +238,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/login-CJhHU6Rm.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/login-D90QkMYP.js",
+        path: "assets/new-session-Brd_nZFK.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/login-D90QkMYP.js.gz"),
-    },
-    ConsoleAsset {
-        path: "assets/new-session-CoVSZALO.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/new-session-CoVSZALO.js.gz"),
+        gzip: include_bytes!("../../console/assets/new-session-Brd_nZFK.js.gz"),
     },
     ConsoleAsset {
         path: "assets/new-session-Dcp7quoj.css",
@@ -256,10 +250,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/new-session-Dcp7quoj.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/open-dialog-CMI2KMlG.js",
+        path: "assets/open-dialog-DQ0M8xa6.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/open-dialog-CMI2KMlG.js.gz"),
+        gzip: include_bytes!("../../console/assets/open-dialog-DQ0M8xa6.js.gz"),
     },
     ConsoleAsset {
         path: "assets/page-DPyx5DUH.css",
@@ -268,10 +262,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/page-DPyx5DUH.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/plot-C2Xk4uYQ.js",
+        path: "assets/plot-CKZTsZ9Z.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/plot-C2Xk4uYQ.js.gz"),
+        gzip: include_bytes!("../../console/assets/plot-CKZTsZ9Z.js.gz"),
     },
     ConsoleAsset {
         path: "assets/plot-CnsZ1jie.css",
@@ -298,28 +292,28 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/rust-DpiIf5JO.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/session-B9h1LhkA.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/session-B9h1LhkA.js.gz"),
-    },
-    ConsoleAsset {
         path: "assets/session-C0fnqcCq.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/session-C0fnqcCq.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/session-row-BxbBOnpa.js",
+        path: "assets/session-DaRXdlSK.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/session-row-BxbBOnpa.js.gz"),
+        gzip: include_bytes!("../../console/assets/session-DaRXdlSK.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/sessions-DA2GH2F0.js",
+        path: "assets/session-row-CzCq7DZa.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/sessions-DA2GH2F0.js.gz"),
+        gzip: include_bytes!("../../console/assets/session-row-CzCq7DZa.js.gz"),
+    },
+    ConsoleAsset {
+        path: "assets/sessions-CnNEpg59.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/sessions-CnNEpg59.js.gz"),
     },
     ConsoleAsset {
         path: "assets/sessions-DmOrXYKp.css",
@@ -352,22 +346,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/sql-CEbI0hMM.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/src-Ck8PNShg.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/src-Ck8PNShg.js.gz"),
-    },
-    ConsoleAsset {
         path: "assets/timeline-DEgb49Mw.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/timeline-DEgb49Mw.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/timeline-DbCn75eM.js",
+        path: "assets/timeline-SpAfVRMl.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/timeline-DbCn75eM.js.gz"),
+        gzip: include_bytes!("../../console/assets/timeline-SpAfVRMl.js.gz"),
     },
     ConsoleAsset {
         path: "assets/toml-CcmNWLt0.js",
@@ -388,16 +376,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/typescript-bsJCZSQ-.js.gz"),
     },
     ConsoleAsset {
+        path: "assets/usage-CL9zdzPg.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/usage-CL9zdzPg.js.gz"),
+    },
+    ConsoleAsset {
         path: "assets/usage-OUETxJIX.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/usage-OUETxJIX.css.gz"),
-    },
-    ConsoleAsset {
-        path: "assets/usage-bpfeQ2ra.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/usage-bpfeQ2ra.js.gz"),
     },
     ConsoleAsset {
         path: "assets/visible-text-Biyctkcc.js",
