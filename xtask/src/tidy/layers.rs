@@ -90,9 +90,11 @@ const LAYERS: &[CrateLayer] = &[
         ],
         &[],
     ),
+    layer("tui", &["protocol", "events", "views", "transport", "hub-client"], &[]),
     layer(
         "cli",
         &[
+            "tui",
             "private-files",
             "nats-access",
             "protocol",

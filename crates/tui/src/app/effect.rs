@@ -1,0 +1,27 @@
+//! What `terminal` does for the core.
+
+use crate::hub::{HubRequest, RequestNumber};
+use jackfield_events::Time;
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum AppEffect {
+    Hub(RequestNumber, HubRequest),
+    /// Copies text with OSC 52.
+    Copy(String),
+    /// Opens `$EDITOR` with this text, and sends what was written as an input.
+    EditExternally(String),
+    /// Finds files in the directory of a session whose path matches the query.
+    FindFiles {
+        session: String,
+        cwd: String,
+        query: String,
+    },
+    /// Prints lines into the scrollback of the terminal.
+    PrintToScrollback(Vec<String>),
+    /// Sends a tick at this time.
+    WakeAt(Time),
+    /// Draws everything again, after another program wrote to the terminal.
+    Redraw,
+    Suspend,
+    Quit,
+}

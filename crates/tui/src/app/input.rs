@@ -1,0 +1,28 @@
+//! What the core reacts to.
+
+use crate::hub::HubUpdate;
+use crossterm::event::{KeyEvent, MouseEvent};
+
+/// One input. Each is handled at a time that the caller gives.
+#[derive(Debug, Clone)]
+pub(crate) enum AppInput {
+    Key(KeyEvent),
+    /// Text of a bracketed paste.
+    Paste(String),
+    Mouse(MouseEvent),
+    Resize {
+        width: u16,
+        height: u16,
+    },
+    Hub(HubUpdate),
+    /// A time that an effect asked for has come, or a second has passed.
+    Tick,
+    /// The text of the external editor; `None` if it failed or was not changed.
+    EditedText(Option<String>),
+    /// Files that match a completion, relative to the directory of the session.
+    Files {
+        session: String,
+        query: String,
+        paths: Vec<String>,
+    },
+}

@@ -1,0 +1,5 @@
+//! The board: all sessions, grouped and filtered.
+
+/// The state of the board.
+#[derive(Debug, Default)]
+pub(crate) struct BoardState {}

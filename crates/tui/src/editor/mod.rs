@@ -1,0 +1,1 @@
+//! The input field: several lines, history, completion, keys of emacs or vi.

@@ -1,0 +1,5 @@
+//! Actions and their keys.
+
+/// The keys of each action.
+#[derive(Debug, Default)]
+pub(crate) struct KeyBindings {}
