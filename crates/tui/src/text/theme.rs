@@ -1,16 +1,7 @@
 //! The styles of the interface, for each number of colors that a terminal has.
 
+use super::ColorDepth;
 use ratatui::style::{Color, Modifier, Style};
-
-/// How many colors the terminal shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum ColorDepth {
-    TrueColor,
-    Indexed256,
-    #[default]
-    Ansi16,
-    None,
-}
 
 /// The style of each part of the interface.
 #[derive(Debug, Clone, PartialEq, Eq)]

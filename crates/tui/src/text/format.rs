@@ -1,0 +1,114 @@
+//! Times, durations, costs, counts and paths as short text.
+
+use super::{cell_width, sanitize_line};
+use jackfield_views::UsageCost;
+use unicode_segmentation::UnicodeSegmentation as _;
+
+/// `now`, `42s`, `4m`, `2h`, `3d`.
+pub(crate) fn format_age(ms: u64) -> String {
+    match ms / 1_000 {
+        0..10 => "now".to_owned(),
+        seconds @ 10..60 => format!("{seconds}s"),
+        seconds @ 60..3_600 => format!("{}m", seconds / 60),
+        seconds @ 3_600..172_800 => format!("{}h", seconds / 3_600),
+        seconds => format!("{}d", seconds / 86_400),
+    }
+}
+
+/// `320 ms`, `4.2 s`, `3 min 12 s`, `2 h 5 min`.
+pub(crate) fn format_duration(ms: u64) -> String {
+    if ms < 1_000 {
+        return format!("{ms} ms");
+    }
+    let tenths = (ms + 50) / 100;
+    if tenths < 600 {
+        return format!("{}.{} s", tenths / 10, tenths % 10);
+    }
+    let seconds = (ms + 500) / 1_000;
+    if seconds < 3_600 {
+        return join_units(seconds / 60, "min", seconds % 60, "s");
+    }
+    let minutes = (seconds + 30) / 60;
+    join_units(minutes / 60, "h", minutes % 60, "min")
+}
+
+fn join_units(large: u64, large_unit: &str, small: u64, small_unit: &str) -> String {
+    if small == 0 {
+        return format!("{large} {large_unit}");
+    }
+    format!("{large} {large_unit} {small} {small_unit}")
+}
+
+/// `0.0421 USD`, `12.50 USD`: an amount below one has four digits, because cents are too coarse for one turn.
+pub(crate) fn format_cost(cost: &UsageCost) -> String {
+    let mut amount = format!("{:.*}", if cost.amount.abs() < 1.0 { 4 } else { 2 }, cost.amount);
+    let digits = amount.find('.').map_or(0, |it| amount.len() - it - 1);
+    for _ in 2..digits {
+        if amount.ends_with('0') {
+            amount.pop();
+        }
+    }
+    let currency: String = sanitize_line(&cost.currency).chars().take(8).collect();
+    format!("{amount} {currency}")
+}
+
+/// `950`, `1.2k`, `34k`, `1.5M`.
+pub(crate) fn format_tokens(count: u64) -> String {
+    if count < 1_000 {
+        return count.to_string();
+    }
+    let (mut unit, mut suffix) = (1_000, "k");
+    for (next, next_suffix) in [(1_000_000, "M"), (1_000_000_000, "B")] {
+        // 999,950 is 1M, not 1000k.
+        if count >= next - next / 2_000 {
+            (unit, suffix) = (next, next_suffix);
+        }
+    }
+    let tenths = (count + unit / 20) / (unit / 10);
+    match (tenths / 10, tenths % 10) {
+        (whole, 1..) if whole < 10 => format!("{whole}.{}{suffix}", tenths % 10),
+        _ => format!("{}{suffix}", (count + unit / 2) / unit),
+    }
+}
+
+/// A path with `~` for the home directory. A path that is too long loses directories in the middle: `~/…/src/main.rs`.
+pub(crate) fn shorten_path(path: &str, home: &str, width: usize) -> String {
+    let path = sanitize_line(path).into_owned();
+    let home = home.trim_end_matches('/');
+    let path = match path.strip_prefix(home) {
+        Some(rest) if !home.is_empty() && (rest.is_empty() || rest.starts_with('/')) => {
+            format!("~{rest}")
+        }
+        _ => path,
+    };
+    if cell_width(&path) <= width {
+        return path;
+    }
+    let start = if path.starts_with("~/") { "~/…" } else { "…" };
+    for (index, _) in path.match_indices('/').skip(1) {
+        let short = format!("{start}{}", &path[index..]);
+        if cell_width(&short) <= width {
+            return short;
+        }
+    }
+    let name = path.rsplit('/').find(|it| !it.is_empty()).unwrap_or(&path);
+    truncate_start(name, width)
+}
+
+/// The end of a text that fits into `width` cells, after `…` if something is missing.
+fn truncate_start(text: &str, width: usize) -> String {
+    if cell_width(text) <= width {
+        return text.to_owned();
+    }
+    let Some(free) = width.checked_sub(1) else { return String::new() };
+    let mut used = 0;
+    let mut start = text.len();
+    for (index, cluster) in text.grapheme_indices(true).rev() {
+        used += cell_width(cluster);
+        if used > free {
+            break;
+        }
+        start = index;
+    }
+    format!("…{}", &text[start..])
+}
