@@ -4,10 +4,13 @@
 mod cells;
 mod color_depth;
 mod diff;
+mod escape_sequence;
 mod format;
 mod highlight;
 mod json;
 mod markdown;
+#[cfg(test)]
+mod properties;
 mod sanitize;
 mod terminal_output;
 mod theme;
@@ -20,7 +23,7 @@ pub(crate) use format::{format_age, format_cost, format_duration, format_tokens,
 pub(crate) use highlight::highlight_code;
 pub(crate) use json::render_json;
 pub(crate) use markdown::render_markdown;
-pub(crate) use sanitize::{sanitize_line, sanitize_text};
+pub(crate) use sanitize::{escape_hidden, sanitize_line, sanitize_text};
 pub(crate) use terminal_output::render_terminal_output;
 pub(crate) use theme::ViewTheme;
 pub(crate) use wrap::wrap_line;

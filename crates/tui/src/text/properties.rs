@@ -1,0 +1,87 @@
+//! Properties of the text functions for arbitrary input.
+
+use super::{cell_width, sanitize_line, sanitize_text, truncate_cells};
+use proptest::{collection::vec, prelude::*, sample::select};
+
+/// Text that is hard to show, separated by `|`: wide characters, emoji, marks, joining scripts.
+const CLUSTERS: &str = " |  |word|a-longer-word|漢字|한|ᄒ|ᅡ|ᆫ|🦀|👨|👍|🏽|🇩|🇪|ﾞ|ｶ|क्षि|مرحبا|لا|៘";
+/// The same of characters that cannot be seen.
+const HIDDEN: &str = "\n|\r|\r\n|\t|\u{200d}|\u{fe0f}|\u{301}|\u{20e3}|\u{1b}[31m|\u{1b}]0;t|\u{7}|\u{1b}\\|\u{9b}|\u{9d}|\u{9c}|\u{202e}|\u{2066}|\u{ad}";
+
+pub(super) fn any_text() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        4 => select(CLUSTERS.split('|').collect::<Vec<_>>()).prop_map(str::to_owned),
+        2 => select(HIDDEN.split('|').collect::<Vec<_>>()).prop_map(str::to_owned),
+        2 => any::<char>().prop_map(String::from),
+        1 => "[a-z]{1,8}",
+    ];
+    vec(piece, 0..40).prop_map(|it| it.concat())
+}
+
+fn new_terminal(columns: u16) -> vt100::Parser {
+    vt100::Parser::new(2.try_into().unwrap(), columns.try_into().unwrap(), 0)
+}
+
+/// The column of the cursor after a terminal has printed `text`.
+fn terminal_width(text: &str) -> usize {
+    let mut terminal = new_terminal(2_000);
+    terminal.process(text.as_bytes());
+    let (row, column) = terminal.screen().cursor_position();
+    assert_eq!(row, 0, "{text:?}");
+    usize::from(column)
+}
+
+pub(super) fn is_forbidden(it: char) -> bool {
+    it.is_control()
+        || matches!(it, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn sanitized_text_has_no_control_or_bidi_character(text in any_text()) {
+        let shown = sanitize_text(&text);
+        prop_assert!(!shown.contains(|it| it != '\n' && is_forbidden(it)), "{shown:?}");
+        prop_assert!(!sanitize_line(&text).contains(is_forbidden));
+        prop_assert_eq!(sanitize_text(&shown), shown.clone());
+    }
+
+    #[test]
+    fn cell_width_is_what_a_terminal_uses(text in any_text()) {
+        for line in sanitize_text(&text).split('\n') {
+            prop_assert_eq!(cell_width(line), terminal_width(line), "{:?}", line);
+        }
+    }
+
+    #[test]
+    fn truncated_text_fits(text in any_text(), width in 0_usize..20) {
+        let line = sanitize_line(&text);
+        let cut = truncate_cells(&line, width);
+        prop_assert!(cell_width(&cut) <= width);
+        if cell_width(&line) <= width {
+            prop_assert_eq!(cut, line.into_owned());
+        }
+    }
+}
+
+#[test]
+fn every_character_is_as_wide_as_in_a_terminal() {
+    let mut terminal = new_terminal(80);
+    // Without blocks of thousands of characters that are alike: ideographs, Hangul, Tangut, private use.
+    let ranges = [
+        '\u{20}'..='\u{3400}',
+        '\u{9f00}'..='\u{ac00}',
+        '\u{d7a0}'..='\u{e000}',
+        '\u{f8ff}'..='\u{17000}',
+        '\u{18af0}'..='\u{20000}',
+        '\u{e0000}'..='\u{e0fff}',
+    ];
+    for it in ranges.into_iter().flatten() {
+        let text = format!("x{it}");
+        let line = sanitize_line(&text);
+        terminal.process(format!("\r{line}").as_bytes());
+        let column = usize::from(terminal.screen().cursor_position().1);
+        assert_eq!(cell_width(&line), column, "{it:?} U+{:04X}", u32::from(it));
+    }
+}
