@@ -2,9 +2,10 @@
 //!
 //! Read in this order. `app` is the core: `app::AppState` changes only in `update`, which takes an input (a key,
 //! a message of the hub, time) and returns effects. `board`, `session` and `inbox` are its parts, each with its
-//! own state. `transcript` folds the events of a log into items, `text` turns foreign text into safe, styled lines,
-//! `editor` is the input field, `keymap` names the actions and their keys. `view` draws the state. `hub` has the
-//! messages that are exchanged with the hub. All of this is pure: no I/O, no clock, no randomness.
+//! own state; `page` has what they share. `transcript` folds the events of a log into items, `text` turns foreign
+//! text into safe, styled lines, `editor` is the input field, `keymap` names the actions and their keys. `view`
+//! draws the state. `hub` has the messages that are exchanged with the hub. All of this is pure: no I/O, no clock,
+//! no randomness.
 //! `terminal` is the rest: it reads keys, executes effects, and restores the terminal when it ends.
 //!
 //! **Invariant:** text of agents reaches the terminal only through `text`, which removes control characters.
@@ -19,6 +20,7 @@ mod editor;
 mod hub;
 mod inbox;
 mod keymap;
+mod page;
 mod session;
 mod terminal;
 mod text;

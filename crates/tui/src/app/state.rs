@@ -5,35 +5,11 @@ use crate::{
     hub::{ConnectionState, RequestNumber},
     inbox::InboxState,
     keymap::KeyBindings,
+    page::{ActivePage, ViewOptions},
     session::SessionView,
-    text::{ColorDepth, ViewTheme},
+    text::ViewTheme,
 };
 use jackfield_events::Time;
-
-/// What the user chose at the start.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct ViewOptions {
-    pub(crate) color_depth: ColorDepth,
-    /// Draws below the prompt of the shell instead of on the alternate screen.
-    pub(crate) is_inline: bool,
-    pub(crate) uses_mouse: bool,
-    /// The home directory, shown as `~`.
-    pub(crate) home: Option<String>,
-    /// The directory in which a new session starts.
-    pub(crate) cwd: String,
-    /// The session to open at once.
-    pub(crate) session: Option<String>,
-}
-
-/// The page that has the focus.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum ActivePage {
-    #[default]
-    Board,
-    Session,
-    Inbox,
-    Help,
-}
 
 /// Everything that is drawn.
 #[derive(Debug)]
@@ -52,6 +28,8 @@ pub(crate) struct AppState {
     pub(crate) inbox: InboxState,
     /// One line about the last action, and until when it is shown.
     pub(crate) notice: Option<(String, Time)>,
+    /// The size of the page that the parts were laid out for.
+    pub(super) page_size: (u16, u16),
     pub(crate) last_request: RequestNumber,
 }
 
@@ -75,6 +53,7 @@ impl AppState {
             session: None,
             inbox: InboxState::default(),
             notice: None,
+            page_size: (0, 0),
             last_request: RequestNumber::default(),
         }
     }

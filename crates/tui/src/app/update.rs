@@ -1,38 +1,182 @@
-//! Handles one input.
+//! Handles one input: routes it to the parts that it concerns, and lays the parts out again if the page has changed.
 
-use super::{AppEffect, AppInput, AppState};
-use crate::hub::{HubRequest, HubUpdate, RequestNumber};
+use super::{AppState, frame_layout};
+use crate::{
+    board::BoardState,
+    hub::{ConnectionState, HubUpdate},
+    inbox::InboxState,
+    page::{
+        ActivePage, AppEffect, AppInput, PageAction, PageChange, UpdateContext, find_page_action,
+    },
+    session::SessionView,
+};
+use crossterm::event::{KeyEvent, KeyEventKind};
 use jackfield_events::Time;
+
+/// How long a notice is shown.
+const NOTICE_MS: u64 = 4_000;
 
 impl AppState {
     /// Changes the state, and returns what is to be done.
     pub(crate) fn update(&mut self, now: Time, input: AppInput) -> Vec<AppEffect> {
         self.now = now;
+        let mut effects = Vec::new();
         match input {
-            AppInput::Resize { width, height } => {
-                self.size = (width, height);
-                Vec::new()
+            AppInput::Resize { width, height } => self.size = (width, height),
+            AppInput::Key(key) => self.on_key(key, &mut effects),
+            AppInput::Hub(update) => self.on_hub_update(update, &mut effects),
+            AppInput::Tick => self.on_tick(&mut effects),
+            AppInput::Drawn => {
+                let is_shown = self.page == ActivePage::Inbox;
+                self.with_context(&mut effects, |app, cx| app.inbox.on_drawn(cx, is_shown));
             }
-            AppInput::Hub(update) => self.on_hub_update(update),
-            AppInput::Key(_)
-            | AppInput::Paste(_)
-            | AppInput::Mouse(_)
-            | AppInput::Tick
-            | AppInput::EditedText(_)
-            | AppInput::Files { .. } => Vec::new(),
+            AppInput::Paste(_) | AppInput::Mouse(_) => self.send_to_page(&input, &mut effects),
+            AppInput::EditedText(_) | AppInput::Files { .. } => {
+                self.send_to_session(&input, &mut effects);
+            }
+        }
+        self.lay_out(&mut effects);
+        effects
+    }
+
+    /// Runs a part with a context, and applies what it asked for.
+    pub(super) fn with_context(
+        &mut self,
+        effects: &mut Vec<AppEffect>,
+        run: impl FnOnce(&mut AppParts<'_>, &mut UpdateContext<'_>),
+    ) {
+        let shared = (&self.options, &self.theme, &self.keymap);
+        let mut cx = UpdateContext::new(self.now, shared, self.page_size, &mut self.last_request);
+        let mut parts =
+            AppParts { board: &mut self.board, session: &mut self.session, inbox: &mut self.inbox };
+        run(&mut parts, &mut cx);
+        let result = cx.into_result();
+        effects.extend(result.effects);
+        if let Some(text) = result.notice {
+            self.show_notice(text, effects);
+        }
+        if let Some(change) = result.page_change {
+            self.change_page(change, effects);
         }
     }
 
-    /// An effect that sends a request to the hub.
-    pub(crate) fn request(&mut self, request: HubRequest) -> AppEffect {
-        self.last_request = RequestNumber(self.last_request.0 + 1);
-        AppEffect::Hub(self.last_request, request)
+    pub(super) fn show_notice(&mut self, text: String, effects: &mut Vec<AppEffect>) {
+        let until = self.now.plus(NOTICE_MS);
+        self.notice = Some((text, until));
+        effects.push(AppEffect::WakeAt(until));
     }
 
-    fn on_hub_update(&mut self, update: HubUpdate) -> Vec<AppEffect> {
-        if let HubUpdate::Connection(connection) = update {
-            self.connection = connection;
+    fn on_key(&mut self, key: KeyEvent, effects: &mut Vec<AppEffect>) {
+        if key.kind == KeyEventKind::Release {
+            return;
         }
-        Vec::new()
+        self.inbox.on_typed(self.now);
+        // A field of a page gets every key first.
+        if !self.has_text_field() && self.on_global_key(key, effects) {
+            return;
+        }
+        self.send_to_page(&AppInput::Key(key), effects);
     }
+
+    /// Whether the key was an action of every page.
+    fn on_global_key(&mut self, key: KeyEvent, effects: &mut Vec<AppEffect>) -> bool {
+        let change = match find_page_action(self.page, key) {
+            Some(PageAction::ShowHelp) if self.page != ActivePage::Help => PageChange::Help,
+            Some(PageAction::ShowInbox) if self.page != ActivePage::Inbox => PageChange::Inbox,
+            Some(PageAction::ShowHelp | PageAction::ShowInbox) => PageChange::Back,
+            Some(PageAction::Back) if self.page == ActivePage::Help => PageChange::Back,
+            Some(PageAction::Quit) => {
+                self.quit(effects);
+                return true;
+            }
+            Some(PageAction::Suspend) => {
+                effects.push(AppEffect::Suspend);
+                return true;
+            }
+            Some(PageAction::Redraw) => {
+                effects.push(AppEffect::Redraw);
+                return true;
+            }
+            _ => return false,
+        };
+        self.change_page(change, effects);
+        true
+    }
+
+    /// Whether letters are text on the page that has the focus.
+    fn has_text_field(&self) -> bool {
+        match self.page {
+            ActivePage::Board => self.board.has_text_field(),
+            ActivePage::Inbox => self.inbox.has_text_field(),
+            ActivePage::Session | ActivePage::Help => false,
+        }
+    }
+
+    /// Ends the interface. Deletions that could still be taken back are done now.
+    fn quit(&mut self, effects: &mut Vec<AppEffect>) {
+        self.with_context(effects, |app, cx| app.board.finish_deletions(cx));
+        effects.push(AppEffect::Quit);
+    }
+
+    fn send_to_page(&mut self, input: &AppInput, effects: &mut Vec<AppEffect>) {
+        match self.page {
+            ActivePage::Board => self.with_context(effects, |app, cx| app.board.update(cx, input)),
+            ActivePage::Inbox => self.with_context(effects, |app, cx| app.inbox.update(cx, input)),
+            ActivePage::Session => self.send_to_session(input, effects),
+            ActivePage::Help => {}
+        }
+    }
+
+    fn send_to_session(&mut self, input: &AppInput, effects: &mut Vec<AppEffect>) {
+        self.with_context(effects, |app, cx| {
+            if let Some(session) = app.session {
+                session.update(cx, input);
+            }
+        });
+    }
+
+    fn on_hub_update(&mut self, update: HubUpdate, effects: &mut Vec<AppEffect>) {
+        if let HubUpdate::Connection(connection) = &update {
+            if matches!(self.connection, ConnectionState::Lost(_))
+                && *connection == ConnectionState::Connected
+            {
+                self.show_notice("Connected again".to_owned(), effects);
+            }
+            self.connection = connection.clone();
+        }
+        let input = AppInput::Hub(update);
+        self.with_context(effects, |app, cx| app.board.update(cx, &input));
+        self.with_context(effects, |app, cx| app.inbox.update(cx, &input));
+        self.send_to_session(&input, effects);
+    }
+
+    fn on_tick(&mut self, effects: &mut Vec<AppEffect>) {
+        if self.notice.as_ref().is_some_and(|(_, until)| *until <= self.now) {
+            self.notice = None;
+        }
+        self.with_context(effects, |app, cx| app.board.update(cx, &AppInput::Tick));
+        self.with_context(effects, |app, cx| app.inbox.update(cx, &AppInput::Tick));
+        self.send_to_session(&AppInput::Tick, effects);
+    }
+
+    /// Tells the parts the size of the page if it has changed.
+    fn lay_out(&mut self, effects: &mut Vec<AppEffect>) {
+        let page = frame_layout(self).page;
+        if self.page_size == (page.width, page.height) {
+            return;
+        }
+        self.page_size = (page.width, page.height);
+        let (width, height) = self.page_size;
+        let input = AppInput::Resize { width, height };
+        self.with_context(effects, |app, cx| app.board.update(cx, &input));
+        self.with_context(effects, |app, cx| app.inbox.update(cx, &input));
+        self.send_to_session(&input, effects);
+    }
+}
+
+/// The parts that a context can be given to.
+pub(super) struct AppParts<'a> {
+    pub(super) board: &'a mut BoardState,
+    pub(super) session: &'a mut Option<SessionView>,
+    pub(super) inbox: &'a mut InboxState,
 }

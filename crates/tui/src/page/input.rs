@@ -17,6 +17,8 @@ pub(crate) enum AppInput {
     Hub(HubUpdate),
     /// A time that an effect asked for has come, or a second has passed.
     Tick,
+    /// The state was drawn on the terminal. Does not need another frame.
+    Drawn,
     /// The text of the external editor; `None` if it failed or was not changed.
     EditedText(Option<String>),
     /// Files that match a completion, relative to the directory of the session.

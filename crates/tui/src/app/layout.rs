@@ -1,0 +1,33 @@
+//! Where the parts of the frame are.
+
+use super::AppState;
+use crate::{hub::ConnectionState, page::ActivePage};
+use ratatui::layout::{Constraint, Layout, Rect};
+
+/// The areas of the frame. An area without lines is empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FrameLayout {
+    pub(crate) header: Rect,
+    /// Says that the connection is lost.
+    pub(crate) connection: Rect,
+    /// Names the first open request.
+    pub(crate) request: Rect,
+    pub(crate) page: Rect,
+    pub(crate) footer: Rect,
+}
+
+/// Computes the areas for the size of the terminal.
+pub(crate) fn frame_layout(state: &AppState) -> FrameLayout {
+    let (width, height) = state.size;
+    let is_lost = matches!(state.connection, ConnectionState::Lost(_));
+    let has_request_line = state.inbox.has_requests() && state.page != ActivePage::Inbox;
+    let [header, connection, request, page, footer] = Layout::vertical([
+        Constraint::Length(1),
+        Constraint::Length(u16::from(is_lost)),
+        Constraint::Length(u16::from(has_request_line)),
+        Constraint::Fill(1),
+        Constraint::Length(1),
+    ])
+    .areas(Rect::new(0, 0, width, height));
+    FrameLayout { header, connection, request, page, footer }
+}

@@ -1,0 +1,28 @@
+//! What the user chose at the start, and the pages.
+
+use crate::text::ColorDepth;
+
+/// What the user chose at the start.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ViewOptions {
+    pub(crate) color_depth: ColorDepth,
+    /// Draws below the prompt of the shell instead of on the alternate screen.
+    pub(crate) is_inline: bool,
+    pub(crate) uses_mouse: bool,
+    /// The home directory, shown as `~`.
+    pub(crate) home: Option<String>,
+    /// The directory in which a new session starts.
+    pub(crate) cwd: String,
+    /// The session to open at once.
+    pub(crate) session: Option<String>,
+}
+
+/// The page that has the focus.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum ActivePage {
+    #[default]
+    Board,
+    Session,
+    Inbox,
+    Help,
+}
