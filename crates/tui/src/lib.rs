@@ -26,3 +26,5 @@ mod terminal;
 mod text;
 mod transcript;
 mod view;
+
+pub use keymap::EditingKeys;

@@ -1,5 +1,14 @@
 //! Actions and their keys.
+//!
+//! [`table`] lists all actions with their names in `config.toml`, the contexts in which they apply, and their
+//! default keys. [`KeyBindings`] finds the action of a key.
 
-/// The keys of each action.
-#[derive(Debug, Default)]
-pub(crate) struct KeyBindings {}
+mod action;
+mod bindings;
+mod key_chord;
+mod table;
+
+pub(crate) use action::{KeyAction, KeyContext};
+pub use bindings::EditingKeys;
+pub(crate) use bindings::KeyBindings;
+pub(crate) use key_chord::KeyChord;
