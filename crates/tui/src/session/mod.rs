@@ -2,11 +2,11 @@
 
 mod transcript_pane;
 
-pub(crate) use transcript_pane::{FindStatus, TranscriptPane};
 use crate::{
     hub::{HubRequest, SessionRow},
     page::{AppInput, UpdateContext},
 };
+pub(crate) use transcript_pane::{FindStatus, TranscriptPane};
 
 /// The state of an open session.
 #[derive(Debug, Default)]
