@@ -3,41 +3,17 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { after, before, test } from "node:test";
-import { Browser } from "./support/browser.mjs";
-import { Daemon } from "./support/daemon.mjs";
-import { openDemoSessions } from "./support/demo.mjs";
-import { ScriptedModel } from "./support/model.mjs";
+import { test } from "node:test";
+import { startDemo } from "./support/start.mjs";
 
 /** @typedef {import("playwright-core").Page} Page */
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** @type {Daemon} */
-let daemon;
-/** @type {Browser} */
-let browser;
-/** @type {ScriptedModel} */
-let model;
-/** @type {Awaited<ReturnType<typeof openDemoSessions>>} */
-let sessions;
-/** A session that waits for an answer. @type {string} */
-let asking;
-before(async () => {
-  model = await ScriptedModel.start();
-  const binary = JSON.stringify(process.env["JACKFIELD_BINARY"]);
-  const env = `{ OPENAI_BASE_URL = "${model.url}", OPENAI_MODEL = "demo-large", OPENAI_API_KEY = "none" }`;
-  const config = `[agents.assistant]\ncommand = [${binary}, "agent"]\nenv = ${env}\n`;
-  [daemon, browser] = await Promise.all([Daemon.start({ config }), Browser.start()]);
-  sessions = await openDemoSessions(daemon, model);
-  asking = await daemon.openSession("ask");
-  await daemon.waitForState(asking, "asks");
-});
-after(async () => {
-  await browser.close();
-  await daemon.end();
-  await model.close();
-});
+const { daemon, browser, sessions } = await startDemo();
+/** A session that waits for an answer. */
+const asking = await daemon.openSession("ask");
+await daemon.waitForState(asking, "asks");
 
 /** @param {Page} page @param {string} where */
 async function assertAccessible(page, where) {

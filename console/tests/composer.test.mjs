@@ -3,26 +3,16 @@
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, beforeEach, test } from "node:test";
-import { Browser } from "./support/browser.mjs";
-import { Daemon, workspace } from "./support/daemon.mjs";
+import { beforeEach, test } from "node:test";
+import { workspace } from "./support/daemon.mjs";
+import { startDaemonAndBrowser } from "./support/start.mjs";
 import { waitFor } from "./support/wait.mjs";
 
-/** @type {Daemon} */
-let daemon;
-/** @type {Browser} */
-let browser;
+const { daemon, browser } = await startDaemonAndBrowser();
 /** @type {import("playwright-core").Page} */
 let page;
-before(async () => {
-  [daemon, browser] = await Promise.all([Daemon.start(), Browser.start()]);
-});
 beforeEach(async () => {
   page = await browser.signIn(daemon);
-});
-after(async () => {
-  await browser.close();
-  await daemon.end();
 });
 
 const box = () => page.getByRole("textbox", { name: "Prompt" });

@@ -1,27 +1,17 @@
 /** Hostile texts of agents in every place: nothing runs, nothing is loaded, the layout holds. */
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { Browser } from "./support/browser.mjs";
-import { Daemon, workspace } from "./support/daemon.mjs";
+import { workspace } from "./support/daemon.mjs";
+import { startDaemonAndBrowser } from "./support/start.mjs";
 import { waitFor } from "./support/wait.mjs";
 
 /** @typedef {import("playwright-core").Page} Page */
 
-/** @type {Daemon} */
-let daemon;
-/** @type {Browser} */
-let browser;
-before(async () => {
-  const agent = fileURLToPath(new URL("support/hostile-agent.mjs", import.meta.url));
-  const config = `[agents.hostile]\ncommand = ${JSON.stringify([process.execPath, agent])}\n`;
-  [daemon, browser] = await Promise.all([Daemon.start({ config }), Browser.start()]);
-});
-after(async () => {
-  await browser.close();
-  await daemon.end();
-});
+const agent = fileURLToPath(new URL("support/hostile-agent.mjs", import.meta.url));
+const config = `[agents.hostile]\ncommand = ${JSON.stringify([process.execPath, agent])}\n`;
+const { daemon, browser } = await startDaemonAndBrowser({ config });
 
 /** Starts the agent with this prompt. @param {string} message */
 async function openHostileSession(message) {

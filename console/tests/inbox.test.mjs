@@ -1,26 +1,15 @@
 /** The inbox: one key per answer, no answer by accident, and hostile requests. */
 
 import assert from "node:assert/strict";
-import { after, before, beforeEach, test } from "node:test";
-import { Browser } from "./support/browser.mjs";
-import { Daemon } from "./support/daemon.mjs";
+import { beforeEach, test } from "node:test";
+import { startDaemonAndBrowser } from "./support/start.mjs";
 import { waitFor } from "./support/wait.mjs";
 
-/** @type {Daemon} */
-let daemon;
-/** @type {Browser} */
-let browser;
+const { daemon, browser } = await startDaemonAndBrowser();
 /** @type {import("playwright-core").Page} */
 let page;
-before(async () => {
-  [daemon, browser] = await Promise.all([Daemon.start(), Browser.start()]);
-});
 beforeEach(async () => {
   page = await browser.signIn(daemon);
-});
-after(async () => {
-  await browser.close();
-  await daemon.end();
 });
 
 const openAsks = async () => /** @type {any[]} */ ((await daemon.api("GET", "/api/asks")).asks);

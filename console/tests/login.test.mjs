@@ -1,21 +1,10 @@
 /** Signing in: the one-time link, the cookie, devices. */
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { Browser } from "./support/browser.mjs";
-import { Daemon } from "./support/daemon.mjs";
+import { test } from "node:test";
+import { startDaemonAndBrowser } from "./support/start.mjs";
 
-/** @type {Daemon} */
-let daemon;
-/** @type {Browser} */
-let browser;
-before(async () => {
-  [daemon, browser] = await Promise.all([Daemon.start(), Browser.start()]);
-});
-after(async () => {
-  await browser.close();
-  await daemon.end();
-});
+const { daemon, browser } = await startDaemonAndBrowser();
 
 test("a link signs one browser in, once", async () => {
   const url = await daemon.loginUrl();

@@ -1,24 +1,13 @@
 /** The installed console: offline shell, last known list, and that nothing of the API is kept. */
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { Browser } from "./support/browser.mjs";
-import { Daemon } from "./support/daemon.mjs";
+import { test } from "node:test";
+import { startDaemonAndBrowser } from "./support/start.mjs";
 import { waitFor } from "./support/wait.mjs";
 
 /** @typedef {import("playwright-core").Page} Page */
 
-/** @type {Daemon} */
-let daemon;
-/** @type {Browser} */
-let browser;
-before(async () => {
-  [daemon, browser] = await Promise.all([Daemon.start(), Browser.start()]);
-});
-after(async () => {
-  await browser.close();
-  await daemon.end();
-});
+const { daemon, browser } = await startDaemonAndBrowser();
 
 /** The stored list of sessions. @param {Page} page */
 const storedSessions = (page) =>

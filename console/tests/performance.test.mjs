@@ -6,28 +6,15 @@
 
 import assert from "node:assert/strict";
 import { appendFileSync } from "node:fs";
-import { after, before, test } from "node:test";
-import { Browser } from "./support/browser.mjs";
-import { Daemon } from "./support/daemon.mjs";
+import { test } from "node:test";
+import { startDaemonAndBrowser } from "./support/start.mjs";
 
 const EVENTS = 100_000;
 const SESSIONS = 10_000;
 const STREAM_SECONDS = 60;
 
-/** @type {Daemon} */
-let daemon;
-/** @type {Browser} */
-let browser;
-/** @type {string} */
-let longSession;
-before(async () => {
-  [daemon, browser] = await Promise.all([Daemon.start(), Browser.start()]);
-  longSession = await openLongSession();
-});
-after(async () => {
-  await browser.close();
-  await daemon.end();
-});
+const { daemon, browser } = await startDaemonAndBrowser();
+const longSession = await openLongSession();
 
 /** @param {string} name @param {string} value @param {string} limit */
 const record = (name, value, limit) => {

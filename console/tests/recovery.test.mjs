@@ -1,32 +1,22 @@
 /** A page continues after the daemon was killed, the network was cut or a session was deleted, and shows nothing twice. */
 
 import assert from "node:assert/strict";
-import { after, before, beforeEach, test } from "node:test";
-import { Browser } from "./support/browser.mjs";
-import { Daemon } from "./support/daemon.mjs";
+import { beforeEach, test } from "node:test";
 import { Proxy } from "./support/proxy.mjs";
+import { startDaemonAndBrowser } from "./support/start.mjs";
 import { waitFor } from "./support/wait.mjs";
 
 /** @typedef {import("playwright-core").Page} Page */
 
 /** How long the network is cut; the nightly run sets five minutes. */
 const CUT_SECONDS = Number(process.env["CONSOLE_CUT_SECONDS"] ?? "8");
+const CHUNKS_DURING_CUT = 160;
 
-/** @type {Daemon} */
-let daemon;
-/** @type {Browser} */
-let browser;
+const { daemon, browser } = await startDaemonAndBrowser();
 /** @type {Page} */
 let page;
-before(async () => {
-  [daemon, browser] = await Promise.all([Daemon.start(), Browser.start()]);
-});
 beforeEach(async () => {
   page = await browser.signIn(daemon);
-});
-after(async () => {
-  await browser.close();
-  await daemon.end();
 });
 
 /** What the agent has said in a session, from the log. @param {string} sessionId */
@@ -76,7 +66,9 @@ test("a page continues when the daemon was killed in mid-stream", async () => {
 
 test(`a page continues after the network was cut for ${CUT_SECONDS} seconds`, async () => {
   const proxy = await Proxy.start(daemon.port);
-  const sessionId = await daemon.openSession(`slow ${CUT_SECONDS * 20 + 100} 50`);
+  // The transcript stays short enough to be drawn at once: most of it comes during the cut, and five seconds of it after.
+  const everyMs = Math.ceil((CUT_SECONDS * 1000) / CHUNKS_DURING_CUT);
+  const sessionId = await daemon.openSession(`slow ${CHUNKS_DURING_CUT + Math.ceil(5_000 / everyMs)} ${everyMs}`);
   const login = (await daemon.loginUrl()).replace(daemon.url, proxy.url);
   await page.goto(login);
   await page.waitForURL(/\/console\/?$/);

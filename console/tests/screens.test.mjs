@@ -1,32 +1,10 @@
 /** Pictures of every page: desktop and phone, light and dark. `CONSOLE_SCREENSHOTS` names the folder. */
 
-import { after, before, test } from "node:test";
-import { Browser, takeScreenshot } from "./support/browser.mjs";
-import { Daemon } from "./support/daemon.mjs";
-import { openDemoSessions } from "./support/demo.mjs";
-import { ScriptedModel } from "./support/model.mjs";
+import { test } from "node:test";
+import { takeScreenshot } from "./support/browser.mjs";
+import { startDemo } from "./support/start.mjs";
 
-/** @type {Daemon} */
-let daemon;
-/** @type {Browser} */
-let browser;
-/** @type {ScriptedModel} */
-let model;
-/** @type {Awaited<ReturnType<typeof openDemoSessions>>} */
-let sessions;
-before(async () => {
-  model = await ScriptedModel.start();
-  const binary = JSON.stringify(process.env["JACKFIELD_BINARY"]);
-  const env = `{ OPENAI_BASE_URL = "${model.url}", OPENAI_MODEL = "demo-large", OPENAI_API_KEY = "none" }`;
-  const config = `[agents.assistant]\ncommand = [${binary}, "agent"]\nenv = ${env}\n`;
-  [daemon, browser] = await Promise.all([Daemon.start({ config }), Browser.start()]);
-  sessions = await openDemoSessions(daemon, model);
-});
-after(async () => {
-  await browser.close();
-  await daemon.end();
-  await model.close();
-});
+const { daemon, browser, sessions } = await startDemo();
 
 for (const theme of /** @type {const} */ (["light", "dark"])) {
   for (const phone of [false, true]) {
