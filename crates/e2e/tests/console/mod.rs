@@ -10,17 +10,21 @@ use jackfield_e2e::{
 };
 use std::{process::Command, time::Duration};
 
-const BOUND: Duration = Duration::from_secs(100);
+const GATE_BOUND: Duration = Duration::from_secs(100);
+const NIGHTLY_BOUND: Duration = Duration::from_secs(540);
 
-/// Runs the tests in `console/tests/<name>.test.mjs` whose names contain the text.
-fn run_script(name: &str, text: &str) {
+/// Files that a person wants to keep: the folder of the pictures, and the table of the figures.
+const KEPT_FILES: [&str; 2] = ["CONSOLE_SCREENSHOTS", "CONSOLE_FIGURES"];
+
+/// Runs the tests in `console/tests/<name>.test.mjs` whose names match the pattern, with more variables.
+fn run_script(name: &str, pattern: &str, bound: Duration, variables: &[(&str, &str)]) {
     let home = Home::new();
     assert!(
         in_tree("console/node_modules/playwright-core").exists(),
         "the packages of the console are missing: run scripts/build-console.sh"
     );
     let mut node = Command::new("node");
-    node.args(["--test", "--test-reporter=spec", "--test-name-pattern", text]);
+    node.args(["--test", "--test-reporter=spec", "--test-name-pattern", pattern]);
     node.arg(in_tree("console/tests").join(format!("{name}.test.mjs")));
     node.current_dir(home.path()).env_clear();
     node.env("PATH", "/usr/local/bin:/usr/bin:/bin").env("LANG", "C.UTF-8");
@@ -33,20 +37,22 @@ fn run_script(name: &str, text: &str) {
     ] {
         node.env(name, home.path().join(folder));
     }
-    if let Some(folder) = std::env::var_os("CONSOLE_SCREENSHOTS") {
-        node.env("CONSOLE_SCREENSHOTS", folder);
-    }
-    let output = said(&finish(node, BOUND));
-    assert!(!output.contains("pass 0"), "no test of {name} has {text:?} in its name\n{output}");
+    node.envs(KEPT_FILES.into_iter().filter_map(|it| Some((it, std::env::var_os(it)?))));
+    node.envs(variables.iter().copied());
+    let output = said(&finish(node, bound));
+    assert!(!output.contains("pass 0"), "no test of {name} has a name like {pattern:?}\n{output}");
 }
 
 macro_rules! browser_tests {
-    ($($(#[$attribute:meta])* $name:ident: $script:literal $text:literal;)*) => {
+    ($bound:ident; $(
+        $(#[$attribute:meta])*
+        $name:ident: $script:literal $pattern:literal $($variable:ident=$value:literal)?;
+    )*) => {
         $(
             #[test]
             $(#[$attribute])*
             fn $name() {
-                run_script($script, $text);
+                run_script($script, $pattern, $bound, &[$((stringify!($variable), $value))?]);
             }
         )*
     };
@@ -54,6 +60,7 @@ macro_rules! browser_tests {
 
 // A test may take a minute, so long scripts are run in parts.
 browser_tests! {
+    GATE_BOUND;
     acting: "acting" "";
     composer: "composer" "";
     inbox: "inbox" "";
@@ -72,6 +79,12 @@ browser_tests! {
     hostile_terminal_output: "hostile" "session: terminal";
     hostile_layout: "hostile" "session: layout";
     hostile_titles_and_lines: "hostile" "hostile titles|10 MB";
+}
+
+browser_tests! {
+    NIGHTLY_BOUND;
+    #[ignore = "nightly: the network is cut for five minutes"]
+    recovery_after_a_cut_of_five_minutes: "recovery" "network was cut" CONSOLE_CUT_SECONDS="300";
     #[ignore = "nightly: pictures for people"]
     screens: "screens" "";
     #[ignore = "nightly: measures, and takes minutes"]
