@@ -5,6 +5,7 @@
  */
 
 import type { LogEvent } from "../api/stream/messages";
+import type { Cost } from "../ui/format";
 
 export type Json = null | boolean | number | string | Json[] | { [member: string]: Json | undefined };
 
@@ -119,11 +120,6 @@ export interface TokenCounts {
   cachedRead?: number;
   cachedWrite?: number;
   total?: number;
-}
-
-export interface Cost {
-  amount: number;
-  currency: string;
 }
 
 export interface TurnEndItem extends ItemBase {

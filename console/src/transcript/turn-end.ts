@@ -1,7 +1,8 @@
 /** How a turn ended, and what it has used. Only what the agent reports: unknown usage is not zero. */
 
 import type { LogEvent } from "../api/stream/messages";
-import { member, numberMember, stringMember, type Cost, type Json, type TokenCounts, type TurnEndItem } from "./item";
+import type { Cost } from "../ui/format";
+import { member, numberMember, stringMember, type Json, type TokenCounts, type TurnEndItem } from "./item";
 
 /** The JSON-RPC error code of a cancelled request, as ACP defines it. */
 const REQUEST_CANCELLED = -32800;

@@ -1,9 +1,8 @@
 /** Numbers, costs, durations and times as text. */
 
-export interface Cost {
-  amount: number;
-  currency: string;
-}
+import type { Session } from "jackfield-client";
+
+export type Cost = NonNullable<Session["cost"]>;
 
 const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 const compact = new Intl.NumberFormat("en-US", { notation: "compact", maximumFractionDigits: 1 });
@@ -40,14 +39,16 @@ export const formatDuration = (ms: number): string => {
 const joinUnits = (large: number, largeUnit: string, small: number, smallUnit: string): string =>
   small === 0 ? `${large} ${largeUnit}` : `${large} ${largeUnit} ${small} ${smallUnit}`;
 
-/** `now`, `4 min ago`, `3 h ago`, `2 d ago`. */
-export const formatAgo = (at: number, now: number): string => {
-  const minutes = Math.floor((now - at) / 60_000);
-  if (minutes < 1) return "now";
-  if (minutes < 60) return `${minutes} min ago`;
-  if (minutes < 48 * 60) return `${Math.floor(minutes / 60)} h ago`;
-  return `${Math.floor(minutes / (24 * 60))} d ago`;
+/** `0 min`, `4 min`, `3 h`, `2 d`. */
+export const formatAge = (at: number, now: number): string => {
+  const minutes = Math.max(0, Math.floor((now - at) / 60_000));
+  if (minutes < 60) return `${minutes} min`;
+  if (minutes < 48 * 60) return `${Math.floor(minutes / 60)} h`;
+  return `${Math.floor(minutes / (24 * 60))} d`;
 };
+
+/** `now`, `4 min ago`, `3 h ago`, `2 d ago`. */
+export const formatAgo = (at: number, now: number): string => (now - at < 60_000 ? "now" : `${formatAge(at, now)} ago`);
 
 /** Date and time in the time zone of the browser. */
 export const formatDateTime = (at: number): string => new Date(at).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
