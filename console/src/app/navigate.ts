@@ -14,3 +14,6 @@ export function provideNavigation(): void {
 export const navigateTo = (path: string): void => navigate?.(path);
 
 export const sessionPath = (sessionId: string): string => `/sessions/${encodeURIComponent(sessionId)}`;
+
+/** The changes of one file in a session. */
+export const filePath = (sessionId: string, file: string): string => `${sessionPath(sessionId)}/changes?file=${encodeURIComponent(file)}`;

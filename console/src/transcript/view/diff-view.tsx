@@ -1,6 +1,8 @@
 /** The difference of a file: unified, or with both sides next to each other. */
 
+import { A } from "@solidjs/router";
 import { createMemo, For, Show, type JSX } from "solid-js";
+import { filePath } from "../../app/navigate";
 import { shortLine, visibleLines } from "../../ui/visible-text";
 import { countChanges, diffLines, type DiffRow, type LinePiece } from "../line-diff";
 import type { FileDiff } from "../tool-call";
@@ -19,9 +21,9 @@ export function DiffView(props: { diff: FileDiff; stateKey: string }): JSX.Eleme
   return (
     <div class="diff">
       <div class="diff-bar">
-        <span class="diff-path" title={shortLine(props.diff.path, 1000)}>
+        <A class="diff-path" href={filePath(view.sessionId, props.diff.path)} title={`All changes of ${shortLine(props.diff.path, 1000)}`}>
           {shortLine(props.diff.path)}
-        </span>
+        </A>
         <Show when={props.diff.isNew}>
           <span class="diff-new">new</span>
         </Show>

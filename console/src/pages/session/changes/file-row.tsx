@@ -2,8 +2,8 @@
 
 import { A } from "@solidjs/router";
 import { createResource, For, Show, type JSX } from "solid-js";
-import type { ChangedFile, FileStatus, TurnFile } from "../../../api/changes";
-import { sessionPath } from "../../../app/navigate";
+import { readGitDiff, type ChangedFile, type FileStatus, type TurnFile } from "../../../api/changes";
+import { filePath, sessionPath } from "../../../app/navigate";
 import type { DiffLayout } from "../../../transcript/view/view-state";
 import { formatCount } from "../../../ui/format";
 import { Loaded } from "../../../ui/loaded";
@@ -32,36 +32,47 @@ interface FileRowProps {
 /** A file that tool calls have changed. */
 export function FileRow(props: FileRowProps): JSX.Element {
   return (
-    <Disclosure file={props.file} path={visibleLine(shortPath(props.file.path, props.cwd))} open={props.open}>
-      <For each={props.turns}>
-        {({ turn, file }) => (
-          <>
-            <p class="file-origin muted">
-              Turn {turn}:{" "}
-              <For each={file.seqs}>
-                {(seq) => <A href={`${sessionPath(props.sessionId)}?event=${seq}`}>event {seq}</A>}
-              </For>
-            </p>
-            <Show when={file.diff} fallback={<p class="muted">The difference was not reported or is too long.</p>}>
-              {(diff) => <UnifiedDiffView text={diff()} layout={props.mode} label={`${visibleLine(props.file.path)}, turn ${turn}`} />}
-            </Show>
-          </>
-        )}
-      </For>
+    <Disclosure file={props.file} path={visibleLine(shortPath(props.file.path, props.cwd))} open={props.open} sessionId={props.sessionId}>
+      <TurnDiffs path={props.file.path} turns={props.turns} mode={props.mode} sessionId={props.sessionId} />
     </Disclosure>
+  );
+}
+
+interface TurnDiffsProps extends Pick<FileRowProps, "turns" | "mode" | "sessionId"> {
+  path: string;
+}
+
+/** The differences of a file in each turn, with links to the tool calls. */
+export function TurnDiffs(props: TurnDiffsProps): JSX.Element {
+  return (
+    <For each={props.turns}>
+      {({ turn, file }) => (
+        <>
+          <p class="file-origin muted">
+            Turn {turn}:{" "}
+            <For each={file.seqs}>
+              {(seq) => <A href={`${sessionPath(props.sessionId)}?event=${seq}`}>event {seq}</A>}
+            </For>
+          </p>
+          <Show when={file.diff} fallback={<p class="muted">The difference was not reported or is too long.</p>}>
+            {(diff) => <UnifiedDiffView text={diff()} layout={props.mode} label={`${visibleLine(props.path)}, turn ${turn}`} />}
+          </Show>
+        </>
+      )}
+    </For>
   );
 }
 
 /** A file of the working tree; its difference is requested when the row is opened. */
-export function GitFileRow(props: { file: ChangedFile; mode: DiffLayout; open: OpenFiles; readDiff(): Promise<string> }): JSX.Element {
+export function GitFileRow(props: Pick<FileRowProps, "file" | "mode" | "open" | "sessionId">): JSX.Element {
   return (
-    <Disclosure file={props.file} path={visibleLine(props.file.path)} open={props.open}>
-      <GitDiff readDiff={() => props.readDiff()} mode={props.mode} label={visibleLine(props.file.path)} />
+    <Disclosure file={props.file} path={visibleLine(props.file.path)} open={props.open} sessionId={props.sessionId}>
+      <GitDiff readDiff={() => readGitDiff(props.sessionId, props.file.path)} mode={props.mode} label={visibleLine(props.file.path)} />
     </Disclosure>
   );
 }
 
-function GitDiff(props: { readDiff(): Promise<string>; mode: DiffLayout; label: string }): JSX.Element {
+export function GitDiff(props: { readDiff(): Promise<string>; mode: DiffLayout; label: string }): JSX.Element {
   const [diff, { refetch }] = createResource(() => props.readDiff());
   return (
     <Loaded resource={diff} onRetry={() => void refetch()}>
@@ -70,7 +81,12 @@ function GitDiff(props: { readDiff(): Promise<string>; mode: DiffLayout; label: 
   );
 }
 
-function Disclosure(props: { file: ChangedFile; path: string; open: OpenFiles; children: JSX.Element }): JSX.Element {
+interface DisclosureProps extends Pick<FileRowProps, "file" | "open" | "sessionId"> {
+  path: string;
+  children: JSX.Element;
+}
+
+function Disclosure(props: DisclosureProps): JSX.Element {
   const isOpen = () => props.open.has(props.file.path);
   return (
     <li class="file">
@@ -85,7 +101,12 @@ function Disclosure(props: { file: ChangedFile; path: string; open: OpenFiles; c
         </Show>
       </button>
       <Show when={isOpen()}>
-        <div class="file-diff">{props.children}</div>
+        <div class="file-diff">
+          <p>
+            <A href={filePath(props.sessionId, props.file.path)}>Only this file</A>
+          </p>
+          {props.children}
+        </div>
       </Show>
     </li>
   );

@@ -1,7 +1,8 @@
 /** The tab "Changes" of a session: files by turn and for the session, from tool calls and from git. */
 
+import { useSearchParams } from "@solidjs/router";
 import { createSignal, For, Match, Show, Switch, type JSX } from "solid-js";
-import { readChanges, readGitDiff, type SessionChanges } from "../../../api/changes";
+import { readChanges, type SessionChanges } from "../../../api/changes";
 import { createReloading } from "../../../state/reloading";
 import { sessionRow } from "../../../state/session-row";
 import type { DiffLayout } from "../../../transcript/view/view-state";
@@ -12,6 +13,7 @@ import "../../../ui/page.css";
 import "./changes.css";
 import { FileRow, GitFileRow, LineCounts, type OpenFiles } from "./file-row";
 import { mergeTurns, sumLines } from "./merge";
+import { OneFile } from "./one-file";
 
 type View = "session" | "turns" | "git";
 
@@ -20,6 +22,7 @@ export default function Changes(props: { sessionId: string }): JSX.Element {
   // A turn that ends has changed files; the text is compared, so that other updates of the row load nothing.
   const source = () => JSON.stringify([props.sessionId, row()?.turns ?? 0, row()?.state === "working"]);
   const [changes, reload] = createReloading(source, () => readChanges(props.sessionId));
+  const [query] = useSearchParams<{ file?: string }>();
   const [view, setView] = createSignal<View>("session");
   const open = createOpenFiles();
   const [mode, setMode] = createSignal<DiffLayout>("unified");
@@ -30,19 +33,24 @@ export default function Changes(props: { sessionId: string }): JSX.Element {
         {(data) => (
           <>
             <div class="page-header">
-              <div class="changes-views" role="group" aria-label="Changes">
-                <Choice label="Session" isChosen={view() === "session"} onChoose={() => setView("session")} />
-                <Choice label="By turn" isChosen={view() === "turns"} onChoose={() => setView("turns")} />
-                <Show when={data().git}>
-                  <Choice label="Git" isChosen={view() === "git"} onChoose={() => setView("git")} />
-                </Show>
-              </div>
+              <Show when={query.file === undefined}>
+                <div class="changes-views" role="group" aria-label="Changes">
+                  <Choice label="Session" isChosen={view() === "session"} onChoose={() => setView("session")} />
+                  <Choice label="By turn" isChosen={view() === "turns"} onChoose={() => setView("turns")} />
+                  <Show when={data().git}>
+                    <Choice label="Git" isChosen={view() === "git"} onChoose={() => setView("git")} />
+                  </Show>
+                </div>
+              </Show>
               <div class="changes-views changes-modes" role="group" aria-label="Diff">
                 <Choice label="Unified" isChosen={mode() === "unified"} onChoose={() => setMode("unified")} />
                 <Choice label="Side by side" isChosen={mode() === "split"} onChoose={() => setMode("split")} />
               </div>
             </div>
             <Switch>
+              <Match when={query.file}>
+                {(path) => <OneFile path={path()} changes={data()} cwd={row()?.cwd} mode={mode()} sessionId={props.sessionId} />}
+              </Match>
               <Match when={view() === "session"}>
                 <SessionFiles changes={data()} open={open} cwd={row()?.cwd} mode={mode()} sessionId={props.sessionId} />
               </Match>
@@ -138,7 +146,7 @@ function GitFiles(props: FilesProps): JSX.Element {
       </p>
       <ul class="file-list">
         <For each={files()}>
-          {(file) => <GitFileRow open={props.open} file={file} mode={props.mode} readDiff={() => readGitDiff(props.sessionId, file.path)} />}
+          {(file) => <GitFileRow open={props.open} file={file} mode={props.mode} sessionId={props.sessionId} />}
         </For>
       </ul>
     </>
