@@ -1,24 +1,12 @@
 /** The state of a session as a sign and a word. */
 
 import type { Session } from "jackfield-client";
-import type { JSX } from "solid-js";
+import { Show, type JSX } from "solid-js";
+import { now } from "./clock";
+import { formatAge, formatDateTime } from "./format";
 import "./session-state.css";
+import { STATES, stateText } from "./state-text";
 import { shortLine } from "./visible-text";
-
-const STATES: Record<string, { icon: string; text: string }> = {
-  asks: { icon: "?", text: "needs you" },
-  working: { icon: "◐", text: "working" },
-  quiet: { icon: "◌", text: "quiet" },
-  waiting: { icon: "◌", text: "waiting" },
-  opening: { icon: "…", text: "opening" },
-  starting: { icon: "…", text: "starting" },
-  idle: { icon: "✓", text: "idle" },
-  asleep: { icon: "☾", text: "asleep" },
-  closed: { icon: "■", text: "closed" },
-};
-
-/** The word for a state. */
-export const stateText = (state: string): string => STATES[state]?.text ?? state;
 
 export function SessionState(props: { row: Session }): JSX.Element {
   return (
@@ -27,6 +15,18 @@ export function SessionState(props: { row: Session }): JSX.Element {
         {STATES[props.row.state]?.icon ?? "·"}
       </span>{" "}
       {stateText(props.row.state)}
+      <Show when={props.row.asks > 0 && props.row.waitingSince}>{(since) => <WaitingTime since={since()} />}</Show>
     </span>
+  );
+}
+
+/** For how long a request has been open. */
+function WaitingTime(props: { since: string }): JSX.Element {
+  const at = () => new Date(props.since).getTime();
+  return (
+    <time class="session-state-since" datetime={props.since} title={`Waits for you since ${formatDateTime(at())}`}>
+      {" "}
+      {formatAge(at(), now())}
+    </time>
   );
 }

@@ -34,6 +34,8 @@ test("terms of a filter must all match", () => {
   expect(matches("state:needs", { state: "asks" })).toBe(true);
   expect(matches("-state:closed")).toBe(true);
   expect(matches("project:/user/me")).toBe(true);
+  expect(matches("host:build-1", { host: "build-1" })).toBe(true);
+  expect(matches("host:build-1")).toBe(false);
   expect(matches("")).toBe(true);
 });
 

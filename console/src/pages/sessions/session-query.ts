@@ -1,9 +1,9 @@
 /** The filter and the order of the list of sessions. */
 
 import type { SessionRow } from "../../state/session-row";
-import { stateText } from "../../ui/session-state";
+import { stateText } from "../../ui/state-text";
 
-export type SortColumn = "attention" | "state" | "title" | "agent" | "project" | "updated" | "cost";
+export type SortColumn = "attention" | "state" | "title" | "agent" | "project" | "host" | "updated" | "cost";
 export interface SortOrder {
   column: SortColumn;
   isDescending: boolean;
@@ -13,7 +13,7 @@ export interface SortOrder {
 export const DEFAULT_ORDER: SortOrder = { column: "attention", isDescending: true };
 
 interface FilterTerm {
-  field: "text" | "state" | "agent" | "project";
+  field: "text" | "state" | "agent" | "project" | "host";
   value: string;
   isExcluded: boolean;
 }
@@ -21,7 +21,7 @@ interface FilterTerm {
 /** Parses `parser state:working -agent:codex "two words"`. All terms must match; `state:a,b` matches either. */
 export function parseFilter(text: string): FilterTerm[] {
   const terms: FilterTerm[] = [];
-  for (const match of text.matchAll(/(-)?(?:(state|agent|project):)?(?:"([^"]*)"?|(\S+))/gi)) {
+  for (const match of text.matchAll(/(-)?(?:(state|agent|project|host):)?(?:"([^"]*)"?|(\S+))/gi)) {
     const value = (match[3] ?? match[4] ?? "").toLowerCase();
     if (value === "") continue;
     const field = (match[2]?.toLowerCase() ?? "text") as FilterTerm["field"];
@@ -62,6 +62,8 @@ function matchesTerm(row: SessionRow, { field, value, isExcluded }: FilterTerm):
       return isAny([row.state, stateText(row.state)]) !== isExcluded;
     case "agent":
       return isAny([row.agent]) !== isExcluded;
+    case "host":
+      return isAny([row.host ?? ""]) !== isExcluded;
     case "project":
       return (isAny([projectOf(row.cwd)]) || row.cwd.toLowerCase().includes(value)) !== isExcluded;
   }
@@ -77,6 +79,7 @@ const SORT_KEYS: Record<SortColumn, (row: SessionRow) => string | number> = {
   title: (row) => titleOf(row).toLowerCase(),
   agent: (row) => row.agent.toLowerCase(),
   project: (row) => projectOf(row.cwd).toLowerCase(),
+  host: (row) => row.host ?? "",
   updated: (row) => row.updatedAt,
   cost: (row) => row.cost?.amount ?? -1,
 };

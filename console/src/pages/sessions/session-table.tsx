@@ -3,6 +3,7 @@
 import { createVirtualizer } from "@tanstack/solid-virtual";
 import { createEffect, createMemo, createSignal, For, on, onCleanup, onMount, Show, type JSX } from "solid-js";
 import { sessionPath } from "../../app/navigate";
+import { me } from "../../state/me";
 import type { SessionRow } from "../../state/session-row";
 import { formatCost } from "../../ui/format";
 import { isPlainKey } from "../../ui/plain-key";
@@ -18,11 +19,13 @@ interface SessionTableProps {
   onOrder(order: SortOrder): void;
 }
 
+/** In the order of the cells of a row. The host is shown in a fleet. */
 const COLUMNS: { column: SortColumn; label: string }[] = [
   { column: "state", label: "State" },
   { column: "title", label: "Session" },
   { column: "agent", label: "Agent" },
   { column: "project", label: "Project" },
+  { column: "host", label: "Host" },
   { column: "updated", label: "Last activity" },
   { column: "cost", label: "Cost" },
 ];
@@ -34,6 +37,7 @@ const narrow = matchMedia("(max-width: 640px)");
 export function SessionTable(props: SessionTableProps): JSX.Element {
   let scroller!: HTMLDivElement;
   const [isNarrow, setNarrow] = createSignal(narrow.matches);
+  const hasHosts = (): boolean => me()?.fleet ?? false;
   const height = (): number => (isNarrow() ? CARD_HEIGHT : ROW_HEIGHT);
   const virtualizer = createVirtualizer<HTMLDivElement, HTMLDivElement>({
     get count() {
@@ -70,6 +74,11 @@ export function SessionTable(props: SessionTableProps): JSX.Element {
     return row && scroller.contains(row) ? Number(row.dataset["index"]) : -1;
   };
   const onKeyDown = (event: KeyboardEvent): void => {
+    const isInFilter = event.target instanceof Element && event.target.matches(".sessions-filter");
+    if (isInFilter && (event.key === "Enter" || event.key === "ArrowDown") && !event.isComposing) {
+      event.preventDefault();
+      return focusRow(0);
+    }
     if (!isPlainKey(event) || (event.target as Element).closest(".session-menu-list")) return;
     const isInList = focusedIndex() >= 0;
     if (event.key === "j" || (event.key === "ArrowDown" && isInList)) focusRow(focusedIndex() + 1);
@@ -92,9 +101,9 @@ export function SessionTable(props: SessionTableProps): JSX.Element {
   const places = createMemo(() => new Map(virtualizer.getVirtualItems().map((it) => [String(it.key), it])));
   const visible = createMemo(() => [...places().keys()]);
   return (
-    <div class="session-table" role="table" aria-label="Sessions" aria-rowcount={props.rows.length + 1}>
+    <div class="session-table" classList={{ "has-hosts": hasHosts() }} role="table" aria-label="Sessions" aria-rowcount={props.rows.length + 1}>
       <div class="session-head" role="row" aria-rowindex={1}>
-        <For each={COLUMNS}>{(it) => <SortHeader {...it} order={props.order} onOrder={props.onOrder} />}</For>
+        <For each={COLUMNS.filter((it) => it.column !== "host" || hasHosts())}>{(it) => <SortHeader {...it} order={props.order} onOrder={props.onOrder} />}</For>
         <span role="columnheader">
           <span class="visually-hidden">Actions</span>
         </span>
@@ -107,7 +116,7 @@ export function SessionTable(props: SessionTableProps): JSX.Element {
               const row = createMemo<SessionRow | undefined>((before) => props.rows[index()] ?? before);
               return (
                 <Show when={row()}>
-                  {(it) => <TableRow row={it()} index={index()} start={places().get(id)?.start ?? 0} height={height()} />}
+                  {(it) => <TableRow row={it()} index={index()} start={places().get(id)?.start ?? 0} height={height()} hasHost={hasHosts()} />}
                 </Show>
               );
             }}
@@ -137,7 +146,7 @@ function SortHeader(props: { column: SortColumn; label: string; order: SortOrder
     else props.onOrder({ column: "attention", isDescending: true });
   };
   return (
-    <span role="columnheader" aria-sort={direction()}>
+    <span role="columnheader" class={`session-cell-${props.column}`} aria-sort={direction()}>
       <button type="button" class="quiet" onClick={sort}>
         {props.label}
         <span aria-hidden="true">{isSorted() ? (props.order.isDescending ? " ↓" : " ↑") : ""}</span>
@@ -146,7 +155,7 @@ function SortHeader(props: { column: SortColumn; label: string; order: SortOrder
   );
 }
 
-function TableRow(props: { row: SessionRow; index: number; start: number; height: number }): JSX.Element {
+function TableRow(props: { row: SessionRow; index: number; start: number; height: number; hasHost: boolean }): JSX.Element {
   return (
     <div
       class="session-row"
@@ -172,6 +181,11 @@ function TableRow(props: { row: SessionRow; index: number; start: number; height
       <span role="cell" class="session-cell-project" title={shortLine(props.row.cwd, 1000)}>
         {shortLine(projectOf(props.row.cwd), 80)}
       </span>
+      <Show when={props.hasHost}>
+        <span role="cell" class="session-cell-host">
+          {shortLine(props.row.host ?? "", 60)}
+        </span>
+      </Show>
       <span role="cell" class="session-cell-updated">
         <TimeAgo at={props.row.updatedAt} />
       </span>
