@@ -73,8 +73,14 @@ test("a prompt during a turn is queued, moved, withdrawn, and the turn is cancel
   await waitFor("the moved prompt", async () => (await queue())[0] === "second");
   await page.getByRole("button", { name: /withdraw.*first/i }).click();
   await waitFor("one queued prompt", async () => (await queue()).join() === "second");
-  await page.getByRole("button", { name: /cancel/i }).click();
-  // Cancel also withdraws the prompts that wait, as `jackfield cancel` does.
+  // Cancel also withdraws the prompts that wait, as `jackfield cancel` does, and says so before.
+  await page.getByRole("button", { name: "Cancel turn" }).click();
+  const question = page.getByRole("dialog", { name: "Cancel the turn?" });
+  await question.getByText("This also withdraws 1 prompt that waits.").waitFor();
+  await question.getByRole("button", { name: "Keep the turn" }).click();
+  assert.equal((await queue()).join(), "second");
+  await page.getByRole("button", { name: "Cancel turn" }).click();
+  await question.getByRole("button", { name: "Cancel turn and queue" }).click();
   await daemon.waitForState(sessionId, "idle");
   assert.deepEqual(await queue(), []);
   browser.assertNoProblems();

@@ -4,11 +4,15 @@ import assert from "node:assert/strict";
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { workspace } from "./support/daemon.mjs";
 import { startDaemonAndBrowser } from "./support/start.mjs";
 import { waitFor } from "./support/wait.mjs";
 
-const { daemon, browser } = await startDaemonAndBrowser();
+// An agent that does not accept images.
+const textAgent = fileURLToPath(new URL("support/hostile-agent.mjs", import.meta.url));
+const config = `[agents.text]\ncommand = ${JSON.stringify([process.execPath, textAgent])}\n`;
+const { daemon, browser } = await startDaemonAndBrowser({ config });
 /** @type {import("playwright-core").Page} */
 let page;
 beforeEach(async () => {
@@ -86,6 +90,36 @@ test("a pasted image and a chosen file reach the agent", async () => {
   const path = /@([^\s"@]+notes\.txt)/.exec(await answer.innerText())?.[1];
   assert.equal(readFileSync(path ?? "", "utf8"), "notes");
   await page.locator(".attachment").first().waitFor({ state: "detached" });
+  browser.assertNoProblems();
+});
+
+test("files of a draft survive a reload, and a file that is removed does not", async () => {
+  await openIdleSession();
+  const file = (/** @type {string} */ name) => ({ name, mimeType: "text/plain", buffer: Buffer.from("notes") });
+  await page.locator(".composer input[type=file]").setInputFiles([file("kept.txt"), file("removed.txt")]);
+  await waitFor("both uploads", async () => (await page.locator(".attachment", { hasText: "5 B" }).count()) === 2);
+  await page.getByRole("button", { name: "Remove removed.txt" }).click();
+  await page.reload();
+  await page.locator(".attachment", { hasText: "kept.txt" }).waitFor();
+  assert.equal(await page.locator(".attachment").count(), 1);
+  await box().fill("params");
+  await page.getByRole("button", { name: "Send" }).click();
+  await waitForText("kept.txt");
+  await page.reload();
+  await box().waitFor();
+  assert.equal(await page.locator(".attachment").count(), 0);
+  browser.assertNoProblems();
+});
+
+test("a warning of the daemon about a prompt is shown", async () => {
+  const { sessionId } = await daemon.api("POST", "/api/runs", { agentId: "text", cwd: workspace, message: "names" });
+  await daemon.waitForState(sessionId, "idle");
+  await page.goto(`${daemon.url}/console/sessions/${sessionId}`);
+  const picture = { name: "screen.png", mimeType: "image/png", buffer: await page.screenshot() };
+  await page.locator(".composer input[type=file]").setInputFiles(picture);
+  await page.locator(".attachment").getByText("kB").waitFor();
+  await page.getByRole("button", { name: "Send" }).click();
+  await page.getByText("Sent, but the agent does not accept images: it gets the path of").waitFor();
   browser.assertNoProblems();
 });
 

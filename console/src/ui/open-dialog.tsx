@@ -42,16 +42,18 @@ interface ConfirmOptions {
   title: string;
   text: string;
   confirmLabel: string;
+  /** What happens if the user does not confirm [default: Cancel]. */
+  dismissLabel?: string;
 }
 
 /** Asks before an action that cannot be undone. */
-export async function confirmAction({ title, text, confirmLabel }: ConfirmOptions): Promise<boolean> {
+export async function confirmAction({ title, text, confirmLabel, dismissLabel = "Cancel" }: ConfirmOptions): Promise<boolean> {
   const isConfirmed = await openDialog<boolean>(title, (close) => (
     <>
       <p class="dialog-text">{text}</p>
       <div class="dialog-buttons">
         <button type="button" onClick={() => close()}>
-          Cancel
+          {dismissLabel}
         </button>
         <button type="button" class="danger" onClick={() => close(true)}>
           {confirmLabel}

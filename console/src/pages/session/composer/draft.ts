@@ -1,13 +1,36 @@
-/** The unfinished prompt of each session, which survives a reload. */
+/** The unfinished prompt of each session and its files, which survive a reload. */
 
-const nameOf = (sessionId: string): string => `draft/${sessionId}`;
+/** A file that the daemon has stored for the prompt. */
+export interface DraftFile {
+  name: string;
+  size: number;
+  /** Where the daemon stored it. */
+  path: string;
+}
 
-export const readDraft = (sessionId: string): string => localStorage.getItem(nameOf(sessionId)) ?? "";
+const textKey = (sessionId: string): string => `draft/${sessionId}`;
+const filesKey = (sessionId: string): string => `draft-files/${sessionId}`;
 
-export function saveDraft(sessionId: string, text: string): void {
+export const readDraft = (sessionId: string): string => localStorage.getItem(textKey(sessionId)) ?? "";
+
+export const saveDraft = (sessionId: string, text: string): void => store(textKey(sessionId), text);
+
+export function readDraftFiles(sessionId: string): DraftFile[] {
   try {
-    if (text === "") localStorage.removeItem(nameOf(sessionId));
-    else localStorage.setItem(nameOf(sessionId), text);
+    const files: unknown = JSON.parse(localStorage.getItem(filesKey(sessionId)) ?? "[]");
+    return Array.isArray(files) ? files : [];
+  } catch {
+    return [];
+  }
+}
+
+export const saveDraftFiles = (sessionId: string, files: readonly DraftFile[]): void =>
+  store(filesKey(sessionId), files.length === 0 ? "" : JSON.stringify(files));
+
+function store(key: string, text: string): void {
+  try {
+    if (text === "") localStorage.removeItem(key);
+    else localStorage.setItem(key, text);
   } catch {
     // The storage is full or not permitted: the draft is kept while the page is open.
   }

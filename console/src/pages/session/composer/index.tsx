@@ -1,10 +1,13 @@
 /** The composer of a session: the prompt, its files, the queue, the settings of the agent, and cancel. */
 
 import { JackfieldError } from "jackfield-client";
-import { Show, createEffect, createSignal, on, onCleanup, type JSX } from "solid-js";
+import { Show, createEffect, createSignal, on, onCleanup, type Accessor, type JSX } from "solid-js";
 import { api, errorText, isSignedOut } from "../../../api/client";
 import { newRequestKey } from "../../../api/request-key";
 import { connection } from "../../../state/daemon";
+import { formatNumberOf } from "../../../ui/format";
+import { confirmAction } from "../../../ui/open-dialog";
+import { visibleLine } from "../../../ui/visible-text";
 import { AttachmentList } from "./attachment-list";
 import { createCancelKeys } from "./cancel-keys";
 import "./composer.css";
@@ -35,10 +38,11 @@ export default function Composer(props: { sessionId: string }): JSX.Element {
 function SessionComposer(props: { sessionId: string }): JSX.Element {
   const { sessionId } = props;
   const control = createSessionControl(sessionId);
-  const uploads = createUploads();
-  const [outbox, unsent] = createOutbox(sessionId, control);
+  const uploads = createUploads(sessionId);
+  const { outbox, unsent, warnings } = createOutbox(sessionId, control);
   const [text, setText] = createSignal(readDraft(sessionId));
   const [isDropTarget, setDropTarget] = createSignal(false);
+  let box!: HTMLTextAreaElement;
   const { history, load: loadHistory } = createHistory(sessionId);
   const isArmed = createCancelKeys(control.isRunning, () => void control.cancelTurn());
   createEffect(on(text, (it) => saveDraft(sessionId, it), { defer: true }));
@@ -46,11 +50,13 @@ function SessionComposer(props: { sessionId: string }): JSX.Element {
   const canSend = (): boolean => !uploads.isUploading() && (text().trim() !== "" || uploads.attachments.some((it) => it.path !== undefined));
   const send = (isSteering: boolean): void => {
     if (!canSend()) return;
-    const message = text().trim() === "" ? "See the attached files." : text();
+    const { imagePaths, otherPaths } = uploads.take();
+    const mentions = otherPaths.map((it) => `@${it}`).join(" ");
+    const message = [text().trim() === "" ? "See the attached files." : text(), mentions].filter(Boolean).join("\n\n");
     const steer = isSteering && control.isRunning();
     history.add(text());
     setText("");
-    void outbox.add({ key: newRequestKey(), message, imagePaths: uploads.take(), steer, at: Date.now() });
+    void outbox.add({ key: newRequestKey(), message, imagePaths, steer, at: Date.now() });
   };
   const edit = (prompt: OutboxPrompt): void => {
     outbox.remove(prompt.key);
@@ -87,20 +93,39 @@ function SessionComposer(props: { sessionId: string }): JSX.Element {
         onHistory={loadHistory}
         onSend={send}
         onFiles={uploads.add}
+        onBox={(it) => (box = it)}
         placeholder={control.isRunning() ? "Queue a prompt, or steer the agent" : "What should the agent do?"}
       />
-      <ComposerBar control={control} canSend={canSend()} onSend={send} onFiles={uploads.add} />
+      <ComposerBar control={control} canSend={canSend()} onSend={send} onFiles={uploads.add} onCanceled={() => box.focus()} />
       <p class="composer-note" role="status">
-        {noteOf(control, isArmed())}
+        {noteOf(control, isArmed(), warnings())}
       </p>
     </section>
   );
 }
 
-function noteOf(control: SessionControl, isArmed: boolean): string {
-  const withdrawn = control.queue().some((it) => !it.held) ? " This also withdraws the prompts that wait." : "";
+/** The warnings are those of the prompt that was sent last. */
+function noteOf(control: SessionControl, isArmed: boolean, warnings: readonly string[]): string {
+  const withdrawn = control.withdrawnByCancel().length > 0 ? ` ${describeWithdrawal(control)}` : "";
   if (isArmed) return `Press Escape again to cancel the turn.${withdrawn}`;
-  return control.problem();
+  return control.problem() || warnings.map((it) => `Sent, but ${visibleLine(it)}.`).join(" ");
+}
+
+/** What a cancel does besides ending the turn. */
+const describeWithdrawal = (control: SessionControl): string =>
+  `This also withdraws ${formatNumberOf(control.withdrawnByCancel().length, "prompt that waits", "prompts that wait")}.`;
+
+/** Cancels the turn; with a question if prompts would be lost. Returns whether it was canceled. */
+async function cancelTurn(control: SessionControl): Promise<boolean> {
+  const question = {
+    title: "Cancel the turn?",
+    text: describeWithdrawal(control),
+    confirmLabel: "Cancel turn and queue",
+    dismissLabel: "Keep the turn",
+  };
+  if (control.withdrawnByCancel().length > 0 && !(await confirmAction(question))) return false;
+  await control.cancelTurn();
+  return true;
 }
 
 interface ComposerBarProps {
@@ -108,6 +133,8 @@ interface ComposerBarProps {
   canSend: boolean;
   onSend(isSteering: boolean): void;
   onFiles(files: Iterable<File>): void;
+  /** The button for it disappears with the turn, and the focus has to go elsewhere. */
+  onCanceled(): void;
 }
 
 function ComposerBar(props: ComposerBarProps): JSX.Element {
@@ -153,7 +180,7 @@ function ComposerBar(props: ComposerBarProps): JSX.Element {
       </span>
       <span class="composer-actions">
         <Show when={props.control.isRunning()}>
-          <button type="button" class="danger" title="Escape twice" onClick={() => void props.control.cancelTurn()}>
+          <button type="button" class="danger" title="Escape twice" onClick={() => void cancelTurn(props.control).then((isCanceled) => isCanceled && props.onCanceled())}>
             Cancel<span class="wide-only"> turn</span>
           </button>
           <button
@@ -174,14 +201,23 @@ function ComposerBar(props: ComposerBarProps): JSX.Element {
   );
 }
 
+interface SessionOutbox {
+  outbox: PromptOutbox;
+  unsent: Accessor<readonly OutboxPrompt[]>;
+  /** What the daemon found odd in the prompt that was sent last. */
+  warnings: Accessor<readonly string[]>;
+}
+
 /** The prompts that the daemon has not confirmed. They are sent when the connection is back. */
-function createOutbox(sessionId: string, control: SessionControl): [PromptOutbox, () => readonly OutboxPrompt[]] {
+function createOutbox(sessionId: string, control: SessionControl): SessionOutbox {
   const [unsent, setUnsent] = createSignal<readonly OutboxPrompt[]>([]);
+  const [warnings, setWarnings] = createSignal<readonly string[]>([]);
   const outbox = new PromptOutbox(sessionId, {
     storage: localStorage,
     send: async ({ key, message, imagePaths, steer }) => {
       const body = { message, ...(imagePaths.length > 0 && { imagePaths }), ...(steer && { steer }) };
-      await api.sessions.prompt(sessionId, body, { idempotencyKey: key });
+      const made = await api.sessions.prompt(sessionId, body, { idempotencyKey: key });
+      setWarnings(made.warnings ?? []);
       control.reload();
     },
     canRetry: (error) => !(error instanceof JackfieldError) || error.retryable || error.code === "IDEMPOTENCY_KEY_IN_USE" || isSignedOut(error),
@@ -192,7 +228,7 @@ function createOutbox(sessionId: string, control: SessionControl): [PromptOutbox
   createEffect(() => connection().status === "live" && void outbox.flush());
   const timer = setInterval(() => void outbox.flush(), RESEND_MS);
   onCleanup(() => clearInterval(timer));
-  return [outbox, unsent];
+  return { outbox, unsent, warnings };
 }
 
 /** The history is read from the log when it is used first. */

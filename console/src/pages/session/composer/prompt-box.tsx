@@ -15,6 +15,8 @@ interface PromptBoxProps {
   onHistory(): Promise<void>;
   onSend(isSteering: boolean): void;
   onFiles(files: File[]): void;
+  /** Receives the element when it is made. */
+  onBox(box: HTMLTextAreaElement): void;
   placeholder: string;
 }
 
@@ -33,7 +35,10 @@ export function PromptBox(props: PromptBoxProps): JSX.Element {
     if (box.value !== props.text) box.value = props.text;
     if (!canGrow) growBox(box);
   });
-  onMount(() => matchMedia("(pointer: fine)").matches && box.focus({ preventScroll: true }));
+  onMount(() => {
+    props.onBox(box);
+    if (matchMedia("(pointer: fine)").matches) box.focus({ preventScroll: true });
+  });
 
   const setText = (text: string): void => {
     props.onText(text);

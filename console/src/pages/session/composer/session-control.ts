@@ -14,6 +14,8 @@ export interface SessionControl {
   isRunning: Accessor<boolean>;
   /** What failed last. */
   problem: Accessor<string>;
+  /** The prompts that a cancel of the turn withdraws. */
+  withdrawnByCancel: Accessor<WaitingPrompt[]>;
   cancelTurn(): Promise<void>;
   withdraw(prompt: number): Promise<void>;
   runHeld(prompt: number): Promise<void>;
@@ -72,6 +74,8 @@ export function createSessionControl(sessionId: string): SessionControl {
     settings,
     problem,
     isRunning: () => RUNNING_STATES.includes(sessionRows[sessionId]?.state ?? ""),
+    // Held prompts stay, because they do not run by themselves.
+    withdrawnByCancel: () => queue().filter((it) => !it.held),
     cancelTurn: () => act(api.sessions.cancel(sessionId), loadQueue),
     withdraw: (prompt) => act(api.queue.withdraw(sessionId, prompt), loadQueue),
     runHeld: (prompt) => act(api.queue.run(sessionId, prompt), loadQueue),

@@ -1,13 +1,19 @@
-/** Files that are pasted, dropped or chosen for the next prompt: uploaded at once, with progress. */
+/**
+ * Files that are pasted, dropped or chosen for the next prompt: uploaded at once, with progress.
+ *
+ * The daemon has the files, so a reload needs only their paths. The browser asks before it leaves the page during an
+ * upload.
+ */
 
-import { onCleanup } from "solid-js";
+import { createEffect, onCleanup } from "solid-js";
 import { createStore, produce } from "solid-js/store";
+import { readDraftFiles, saveDraftFiles, type DraftFile } from "./draft";
 
 export interface Attachment {
   id: number;
   name: string;
   size: number;
-  /** A local address of an image. */
+  /** A local address of an image; none after a reload. */
   previewUrl: string | undefined;
   status: "uploading" | "ready" | "failed";
   /** From 0 to 1. */
@@ -22,20 +28,23 @@ const FILE_BYTES_MAX = 16 * 1024 * 1024;
 const FILES_MAX = 16;
 /** Types that a browser shows without running anything. An SVG is not one of them. */
 const PREVIEW_TYPES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+/** The daemon sends files with these names as images; of others, the agent gets the path. */
+const IMAGE_NAME = /\.(png|jpe?g|gif|webp)$/i;
 
 export interface Uploads {
   attachments: readonly Attachment[];
   add(files: Iterable<File>): void;
   remove(id: number): void;
   /** Removes all, and returns the paths of the stored ones for a prompt. */
-  take(): string[];
+  take(): { imagePaths: string[]; otherPaths: string[] };
   isUploading(): boolean;
 }
 
-export function createUploads(): Uploads {
-  const [attachments, setAttachments] = createStore<Attachment[]>([]);
+export function createUploads(sessionId: string): Uploads {
+  const kept = readDraftFiles(sessionId).map((it, index) => toAttachment(index, it));
+  const [attachments, setAttachments] = createStore<Attachment[]>(kept);
   const requests = new Map<number, XMLHttpRequest>();
-  let lastId = 0;
+  let lastId = kept.length;
   const update = (id: number, change: Partial<Attachment>): void => setAttachments((it) => it.id === id, change);
   const forget = (id: number): void => {
     requests.get(id)?.abort();
@@ -47,14 +56,20 @@ export function createUploads(): Uploads {
   const add = (file: File): void => {
     const id = ++lastId;
     const previewUrl = PREVIEW_TYPES.includes(file.type) ? URL.createObjectURL(file) : undefined;
-    const name = file.name || "pasted";
+    const name = file.name || `pasted.${file.type.split("/")[1] ?? "bin"}`;
     const row: Attachment = { id, name, size: file.size, previewUrl, status: "uploading", progress: 0, path: undefined, problem: undefined };
     setAttachments(attachments.length, row);
     const problem = checkFile(file, attachments.length);
     if (problem !== undefined) return update(id, { status: "failed", problem });
     requests.set(id, uploadFile(file, name, (change) => update(id, change)));
   };
-  onCleanup(() => attachments.map((it) => it.id).forEach(forget));
+  const isUploading = (): boolean => attachments.some((it) => it.status === "uploading");
+  createEffect(() => saveDraftFiles(sessionId, attachments.flatMap(({ name, size, path }) => (path === undefined ? [] : { name, size, path }))));
+  askBeforeLeaving(isUploading);
+  onCleanup(() => {
+    requests.forEach((it) => it.abort());
+    for (const { previewUrl } of attachments) if (previewUrl !== undefined) URL.revokeObjectURL(previewUrl);
+  });
   return {
     attachments,
     add: (files) => [...files].forEach(add),
@@ -62,10 +77,22 @@ export function createUploads(): Uploads {
     take: () => {
       const paths = attachments.flatMap((it) => it.path ?? []);
       attachments.map((it) => it.id).forEach(forget);
-      return paths;
+      const isImage = (path: string): boolean => IMAGE_NAME.test(path);
+      return { imagePaths: paths.filter(isImage), otherPaths: paths.filter((it) => !isImage(it)) };
     },
-    isUploading: () => attachments.some((it) => it.status === "uploading"),
+    isUploading,
   };
+}
+
+const toAttachment = (id: number, { name, size, path }: DraftFile): Attachment => ({
+  id, name, size, path, previewUrl: undefined, status: "ready", progress: 1, problem: undefined,
+});
+
+/** What is being uploaded is lost when the page is left. */
+function askBeforeLeaving(isUploading: () => boolean): void {
+  const onUnload = (event: Event): void => void (isUploading() && event.preventDefault());
+  addEventListener("beforeunload", onUnload);
+  onCleanup(() => removeEventListener("beforeunload", onUnload));
 }
 
 function checkFile(file: File, count: number): string | undefined {
