@@ -22,8 +22,8 @@ const GROUPS: { title: string; keys: [string, string][] }[] = [
     keys: [
       ["/", "Filter"],
       ["j k", "Next, previous session"],
-      ["Enter", "Open the session"],
-      ["Escape", "Leave the filter"],
+      ["Enter", "Open the session; in the filter, go to the first one"],
+      ["Escape", "Clear and leave the filter"],
     ],
   },
   {

@@ -26,6 +26,8 @@ export function FindBar(props: FindBarProps): JSX.Element {
   const [problem, setProblem] = createSignal("");
   let input!: HTMLInputElement;
   let request: AbortController | undefined;
+  /** What had the focus before. */
+  let origin: Element | null = null;
 
   /** Searches before the oldest match, or from the end. */
   const search = async (before?: number): Promise<void> => {
@@ -59,6 +61,7 @@ export function FindBar(props: FindBarProps): JSX.Element {
     setOpen(false);
     setMatches([]);
     props.onFound(undefined);
+    if (origin instanceof HTMLElement) origin.focus({ preventScroll: true });
   };
 
   createEffect(
@@ -75,6 +78,7 @@ export function FindBar(props: FindBarProps): JSX.Element {
     const isFind = (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && event.key.toLowerCase() === "f";
     if (!isFind || (isOpen() && document.activeElement === input)) return;
     event.preventDefault();
+    if (!isOpen()) origin = document.activeElement;
     setOpen(true);
     input.focus();
     input.select();

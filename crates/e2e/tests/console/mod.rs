@@ -62,8 +62,11 @@ macro_rules! browser_tests {
 browser_tests! {
     GATE_BOUND;
     acting: "acting" "";
-    composer: "composer" "";
+    composer_prompts: "composer" "prompt whose|draft|Escape|daemon is away";
+    composer_files_and_settings: "composer" "pasted|warning|commands";
+    composer_new_session: "composer" "a session is";
     inbox: "inbox" "";
+    keyboard: "keyboard" "";
     login: "login" "";
     offline: "offline" "";
     recovery_after_a_kill: "recovery" "killed|expired login";

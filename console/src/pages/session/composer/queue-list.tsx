@@ -1,9 +1,9 @@
 /** The prompts that wait in the session: moved by buttons or by dragging, withdrawn, and run if they are held. */
 
 import type { WaitingPrompt } from "jackfield-client";
-import { For, Show, createSignal, type JSX } from "solid-js";
+import { For, Show, createEffect, createSignal, on, type JSX } from "solid-js";
 import { visibleLine } from "../../../ui/visible-text";
-import { isMovable, moveBy, moveTo } from "./queue-moves";
+import { isMovable, moveBy, moveTo, type QueueMove } from "./queue-moves";
 import type { SessionControl } from "./session-control";
 
 export function QueueList(props: { control: SessionControl }): JSX.Element {
@@ -11,6 +11,26 @@ export function QueueList(props: { control: SessionControl }): JSX.Element {
   const [dragged, setDragged] = createSignal<number>();
   const [target, setTarget] = createSignal<number>();
 
+  /** Rows by prompt: a queue that is loaded again keeps the rows and the focus in them. */
+  const prompts = (): number[] => queue().map((it) => it.prompt);
+  const itemOf = (prompt: number): WaitingPrompt | undefined => queue().find((it) => it.prompt === prompt);
+  let list: HTMLOListElement | undefined;
+  /** The button that moved a prompt last, until the row has moved. */
+  let pressed: HTMLButtonElement | undefined;
+  const moveByButton = (move: QueueMove): void => {
+    pressed = document.activeElement instanceof HTMLButtonElement ? document.activeElement : undefined;
+    void props.control.move(move);
+  };
+  // A row that moves loses the focus, and so does a button that is disabled at the end of the queue.
+  createEffect(
+    on(() => prompts().join(), () => {
+      const button = pressed;
+      pressed = undefined;
+      if (!button || !list?.contains(button)) return;
+      const next = button.disabled ? button.parentElement?.querySelector<HTMLButtonElement>("button:not(:disabled)") : button;
+      next?.focus();
+    }, { defer: true }),
+  );
   const drop = (place: number): void => {
     const prompt = dragged();
     const move = prompt === undefined ? undefined : moveTo(queue(), prompt, place);
@@ -23,30 +43,34 @@ export function QueueList(props: { control: SessionControl }): JSX.Element {
     <Show when={queue().length > 0}>
       <section class="queue" aria-label="Queue">
         <h2 class="queue-title">Waiting ({queue().length})</h2>
-        <ol class="queue-list">
-          <For each={queue()}>
-            {(it) => (
-              <li
-                class="queue-item"
-                classList={{ "is-target": target() === it.prompt, "is-dragged": dragged() === it.prompt }}
-                draggable={isMovable(it)}
-                onDragStart={(event) => {
-                  setDragged(it.prompt);
-                  event.dataTransfer?.setData("text/plain", labelOf(it));
-                }}
-                onDragEnd={() => setDragged(undefined)}
-                onDragOver={(event) => {
-                  if (dragged() === undefined || !isMovable(it)) return;
-                  event.preventDefault();
-                  setTarget(it.prompt);
-                }}
-                onDrop={(event) => {
-                  event.preventDefault();
-                  drop(it.prompt);
-                }}
-              >
-                <QueueItem item={it} queue={queue()} control={props.control} />
-              </li>
+        <ol class="queue-list" ref={list}>
+          <For each={prompts()}>
+            {(prompt) => (
+              <Show when={itemOf(prompt)}>
+                {(it) => (
+                  <li
+                    class="queue-item"
+                    classList={{ "is-target": target() === prompt, "is-dragged": dragged() === prompt }}
+                    draggable={isMovable(it())}
+                    onDragStart={(event) => {
+                      setDragged(prompt);
+                      event.dataTransfer?.setData("text/plain", labelOf(it()));
+                    }}
+                    onDragEnd={() => setDragged(undefined)}
+                    onDragOver={(event) => {
+                      if (dragged() === undefined || !isMovable(it())) return;
+                      event.preventDefault();
+                      setTarget(prompt);
+                    }}
+                    onDrop={(event) => {
+                      event.preventDefault();
+                      drop(prompt);
+                    }}
+                  >
+                    <QueueItem item={it()} queue={queue()} control={props.control} onMove={moveByButton} />
+                  </li>
+                )}
+              </Show>
             )}
           </For>
         </ol>
@@ -57,11 +81,20 @@ export function QueueList(props: { control: SessionControl }): JSX.Element {
 
 const labelOf = (it: WaitingPrompt): string => visibleLine(it.text ?? "") || `prompt ${it.prompt}`;
 
-function QueueItem(props: { item: WaitingPrompt; queue: WaitingPrompt[]; control: SessionControl }): JSX.Element {
+interface QueueItemProps {
+  item: WaitingPrompt;
+  queue: WaitingPrompt[];
+  control: SessionControl;
+  /** A button moves the prompt. */
+  onMove(move: QueueMove): void;
+}
+
+function QueueItem(props: QueueItemProps): JSX.Element {
   const label = (): string => labelOf(props.item).slice(0, 80);
-  const step = (by: 1 | -1): (() => void) | undefined => {
+  const canMove = (by: 1 | -1): boolean => moveBy(props.queue, props.item.prompt, by) !== undefined;
+  const step = (by: 1 | -1): void => {
     const move = moveBy(props.queue, props.item.prompt, by);
-    return move && (() => void props.control.move(move));
+    if (move) props.onMove(move);
   };
   return (
     <>
@@ -79,10 +112,10 @@ function QueueItem(props: { item: WaitingPrompt; queue: WaitingPrompt[]; control
           </button>
         </Show>
         <Show when={isMovable(props.item)}>
-          <button type="button" class="quiet" aria-label={`Move “${label()}” up`} disabled={!step(-1)} onClick={() => step(-1)?.()}>
+          <button type="button" class="quiet" aria-label={`Move “${label()}” up`} disabled={!canMove(-1)} onClick={() => step(-1)}>
             ↑
           </button>
-          <button type="button" class="quiet" aria-label={`Move “${label()}” down`} disabled={!step(1)} onClick={() => step(1)?.()}>
+          <button type="button" class="quiet" aria-label={`Move “${label()}” down`} disabled={!canMove(1)} onClick={() => step(1)}>
             ↓
           </button>
         </Show>
