@@ -4,10 +4,10 @@ use super::ConsoleAsset;
 
 pub(super) static ASSETS: &[ConsoleAsset] = &[
     ConsoleAsset {
-        path: "assets/agents-93Gbt_ue.js",
+        path: "assets/agents-BvvNNHQl.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/agents-93Gbt_ue.js.gz"),
+        gzip: include_bytes!("../../console/assets/agents-BvvNNHQl.js.gz"),
     },
     ConsoleAsset {
         path: "assets/agents-DWlrE7ga.css",
@@ -16,10 +16,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/agents-DWlrE7ga.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/ask-card-CX5lANHH.js",
+        path: "assets/ask-card-CHiCSNYZ.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/ask-card-CX5lANHH.js.gz"),
+        gzip: include_bytes!("../../console/assets/ask-card-CHiCSNYZ.js.gz"),
     },
     ConsoleAsset {
         path: "assets/ask-card-Cui9g-g1.css",
@@ -34,10 +34,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/c-DaO8xguW.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/changes-DSDmZcjn.js",
+        path: "assets/changes-CJMRDjkp.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/changes-DSDmZcjn.js.gz"),
+        gzip: include_bytes!("../../console/assets/changes-CJMRDjkp.js.gz"),
     },
     ConsoleAsset {
         path: "assets/changes-DbXFnxs4.css",
@@ -46,10 +46,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/changes-DbXFnxs4.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/composer-DvYrqj6X.js",
+        path: "assets/composer-BP3fDuuo.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/composer-DvYrqj6X.js.gz"),
+        gzip: include_bytes!("../../console/assets/composer-BP3fDuuo.js.gz"),
     },
     ConsoleAsset {
         path: "assets/composer-H_eW1nXa.css",
@@ -76,10 +76,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/css-DgaLhXQH.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/devices-DY4a_fUC.js",
+        path: "assets/devices-BPI-mxpj.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/devices-DY4a_fUC.js.gz"),
+        gzip: include_bytes!("../../console/assets/devices-BPI-mxpj.js.gz"),
     },
     ConsoleAsset {
         path: "assets/devices-Ds7X0aLb.css",
@@ -106,16 +106,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/docker-IyjqRm3v.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/esm-BFo5TtZQ.css",
-        content_type: "text/css; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/esm-BFo5TtZQ.css.gz"),
-    },
-    ConsoleAsset {
-        path: "assets/esm-BjRkatw5.js",
+        path: "assets/esm-B9QvOYGC.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/esm-BjRkatw5.js.gz"),
+        gzip: include_bytes!("../../console/assets/esm-B9QvOYGC.js.gz"),
+    },
+    ConsoleAsset {
+        path: "assets/esm-TPhOLr5z.css",
+        content_type: "text/css; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/esm-TPhOLr5z.css.gz"),
     },
     ConsoleAsset {
         path: "assets/fleet-B7CHfDFW.css",
@@ -124,10 +124,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/fleet-B7CHfDFW.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/fleet-DmF2HIoB.js",
+        path: "assets/fleet-C-WLATZ1.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/fleet-DmF2HIoB.js.gz"),
+        gzip: include_bytes!("../../console/assets/fleet-C-WLATZ1.js.gz"),
     },
     ConsoleAsset {
         path: "assets/go-rLFTqkRN.js",
@@ -148,10 +148,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/html-BHZv6uqE.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/inbox-63en9c0T.js",
+        path: "assets/inbox-B0P04h4b.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/inbox-63en9c0T.js.gz"),
+        gzip: include_bytes!("../../console/assets/inbox-B0P04h4b.js.gz"),
     },
     ConsoleAsset {
         path: "assets/inbox-CfyIWfdR.css",
@@ -160,16 +160,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/inbox-CfyIWfdR.css.gz"),
     },
     ConsoleAsset {
+        path: "assets/index-ChOYU4OV.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/index-ChOYU4OV.js.gz"),
+    },
+    ConsoleAsset {
         path: "assets/index-D_eecoLu.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/index-D_eecoLu.css.gz"),
-    },
-    ConsoleAsset {
-        path: "assets/index-gYdvhokX.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/index-gYdvhokX.js.gz"),
     },
     ConsoleAsset {
         path: "assets/java-BtIQNnN0.js",
@@ -202,16 +202,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/json-qhed-kSA.js.gz"),
     },
     ConsoleAsset {
+        path: "assets/keyboard-help-1k23gIrN.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/keyboard-help-1k23gIrN.js.gz"),
+    },
+    ConsoleAsset {
         path: "assets/keyboard-help-B5PHSqme.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/keyboard-help-B5PHSqme.css.gz"),
-    },
-    ConsoleAsset {
-        path: "assets/keyboard-help-B8j58jwk.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/keyboard-help-B8j58jwk.js.gz"),
     },
     ConsoleAsset {
         path: "assets/kotlin-DhhofPvG.js",
@@ -220,16 +220,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/kotlin-DhhofPvG.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/loaded-D1B2Zxma.js",
+        path: "assets/loaded-BjlvAa-t.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/loaded-D1B2Zxma.js.gz"),
-    },
-    ConsoleAsset {
-        path: "assets/login-Bh0tlrDE.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/login-Bh0tlrDE.js.gz"),
+        gzip: include_bytes!("../../console/assets/loaded-BjlvAa-t.js.gz"),
     },
     ConsoleAsset {
         path: "assets/login-CJhHU6Rm.css",
@@ -238,10 +232,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/login-CJhHU6Rm.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/new-session-Brd_nZFK.js",
+        path: "assets/login-DR_t_YiL.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/new-session-Brd_nZFK.js.gz"),
+        gzip: include_bytes!("../../console/assets/login-DR_t_YiL.js.gz"),
+    },
+    ConsoleAsset {
+        path: "assets/new-session-BuD77jta.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/new-session-BuD77jta.js.gz"),
     },
     ConsoleAsset {
         path: "assets/new-session-Dcp7quoj.css",
@@ -250,10 +250,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/new-session-Dcp7quoj.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/open-dialog-DQ0M8xa6.js",
+        path: "assets/open-dialog-CL2bqD9E.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/open-dialog-DQ0M8xa6.js.gz"),
+        gzip: include_bytes!("../../console/assets/open-dialog-CL2bqD9E.js.gz"),
     },
     ConsoleAsset {
         path: "assets/page-DPyx5DUH.css",
@@ -262,10 +262,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/page-DPyx5DUH.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/plot-CKZTsZ9Z.js",
+        path: "assets/plot-BpKX_Slq.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/plot-CKZTsZ9Z.js.gz"),
+        gzip: include_bytes!("../../console/assets/plot-BpKX_Slq.js.gz"),
     },
     ConsoleAsset {
         path: "assets/plot-CnsZ1jie.css",
@@ -298,28 +298,28 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/session-C0fnqcCq.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/session-DaRXdlSK.js",
+        path: "assets/session-DU8zjiZ-.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/session-DaRXdlSK.js.gz"),
+        gzip: include_bytes!("../../console/assets/session-DU8zjiZ-.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/session-row-CzCq7DZa.js",
+        path: "assets/session-row-C2m6Pymm.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/session-row-CzCq7DZa.js.gz"),
+        gzip: include_bytes!("../../console/assets/session-row-C2m6Pymm.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/sessions-CnNEpg59.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/sessions-CnNEpg59.js.gz"),
-    },
-    ConsoleAsset {
-        path: "assets/sessions-DmOrXYKp.css",
+        path: "assets/sessions-CBysHmML.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/sessions-DmOrXYKp.css.gz"),
+        gzip: include_bytes!("../../console/assets/sessions-CBysHmML.css.gz"),
+    },
+    ConsoleAsset {
+        path: "assets/sessions-DnDgluRR.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/sessions-DnDgluRR.js.gz"),
     },
     ConsoleAsset {
         path: "assets/shared-worker-C_GQ5vmG.js",
@@ -346,16 +346,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/sql-CEbI0hMM.js.gz"),
     },
     ConsoleAsset {
+        path: "assets/timeline-6EpijGn-.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/timeline-6EpijGn-.js.gz"),
+    },
+    ConsoleAsset {
         path: "assets/timeline-DEgb49Mw.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/timeline-DEgb49Mw.css.gz"),
-    },
-    ConsoleAsset {
-        path: "assets/timeline-SpAfVRMl.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/timeline-SpAfVRMl.js.gz"),
     },
     ConsoleAsset {
         path: "assets/toml-CcmNWLt0.js",
@@ -376,10 +376,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/typescript-bsJCZSQ-.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/usage-CL9zdzPg.js",
+        path: "assets/usage-BvQsxGt7.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/usage-CL9zdzPg.js.gz"),
+        gzip: include_bytes!("../../console/assets/usage-BvQsxGt7.js.gz"),
     },
     ConsoleAsset {
         path: "assets/usage-OUETxJIX.css",
