@@ -1,7 +1,9 @@
 //! Properties of the text functions for arbitrary input.
 
-use super::{cell_width, sanitize_line, sanitize_text, truncate_cells};
+use super::{cell_width, sanitize_line, sanitize_text, truncate_cells, wrap_line};
 use proptest::{collection::vec, prelude::*, sample::select};
+use ratatui::text::Line;
+use unicode_segmentation::UnicodeSegmentation as _;
 
 /// Text that is hard to show, separated by `|`: wide characters, emoji, marks, joining scripts.
 const CLUSTERS: &str = " |  |word|a-longer-word|漢字|한|ᄒ|ᅡ|ᆫ|🦀|👨|👍|🏽|🇩|🇪|ﾞ|ｶ|क्षि|مرحبا|لا|៘";
@@ -36,8 +38,14 @@ pub(super) fn is_forbidden(it: char) -> bool {
         || matches!(it, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
 }
 
+/// The clusters that are not spaces; one that is wider than `limit` is replaced.
+fn visible_clusters(text: &str, limit: usize) -> Vec<&str> {
+    let clusters = text.graphemes(true).filter(|it| !it.trim().is_empty());
+    clusters.map(|it| if cell_width(it) > limit { "?" } else { it }).collect()
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
     fn sanitized_text_has_no_control_or_bidi_character(text in any_text()) {
@@ -52,6 +60,27 @@ proptest! {
         for line in sanitize_text(&text).split('\n') {
             prop_assert_eq!(cell_width(line), terminal_width(line), "{:?}", line);
         }
+    }
+
+    #[test]
+    fn wrapped_lines_fit_and_lose_no_visible_cluster(
+        spans in vec(any_text(), 0..4),
+        width in 2_u16..40,
+        indent in 0_u16..6,
+    ) {
+        let spans: Vec<_> = spans.iter().map(|it| sanitize_line(it).into_owned()).collect();
+        let line = Line::from_iter(spans.clone());
+        let lines = wrap_line(line, width, indent);
+        for line in &lines {
+            let text = line.to_string();
+            prop_assert!(cell_width(&text) <= usize::from(width), "{text:?}");
+            prop_assert!(line.width() <= usize::from(width), "{text:?}");
+        }
+        let limit = usize::from(width - indent.min(width - 2));
+        let expected: String = spans.iter().flat_map(|it| visible_clusters(it, limit)).collect();
+        let found: String =
+            lines.iter().flat_map(|it| &it.spans).flat_map(|it| visible_clusters(&it.content, limit)).collect();
+        prop_assert_eq!(found, expected);
     }
 
     #[test]
