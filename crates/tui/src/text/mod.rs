@@ -2,6 +2,7 @@
 //! and diffs as styles, wrapped by cells.
 
 mod cells;
+mod color;
 mod color_depth;
 mod diff;
 mod escape_sequence;
@@ -9,6 +10,7 @@ mod format;
 mod highlight;
 mod json;
 mod markdown;
+mod palette;
 #[cfg(test)]
 mod properties;
 mod sanitize;
@@ -23,7 +25,8 @@ pub(crate) use format::{format_age, format_cost, format_duration, format_tokens,
 pub(crate) use highlight::highlight_code;
 pub(crate) use json::render_json;
 pub(crate) use markdown::render_markdown;
+pub(crate) use palette::TerminalBackground;
 pub(crate) use sanitize::{escape_hidden, sanitize_line, sanitize_text};
 pub(crate) use terminal_output::render_terminal_output;
-pub(crate) use theme::ViewTheme;
+pub(crate) use theme::{SyntaxStyles, ViewTheme};
 pub(crate) use wrap::wrap_line;
