@@ -266,7 +266,8 @@ impl fmt::Display for ContextUsage {
     }
 }
 
-fn parse_tokens(usage: &Value) -> TokenCounts {
+/// Reads the tokens that an agent reports, by any of the names that agents use.
+pub fn parse_tokens(usage: &Value) -> TokenCounts {
     let first = |names: &[&str]| names.iter().find_map(|it| usage[*it].as_u64());
     let input = first(&["inputTokens", "input_tokens", "promptTokens", "prompt_tokens", "input"]);
     let output = first(&[
@@ -290,7 +291,7 @@ fn parse_tokens(usage: &Value) -> TokenCounts {
 }
 
 /// Rounds away the floating-point error of a sum.
-pub(crate) fn round_amount(amount: f64) -> f64 {
+pub fn round_amount(amount: f64) -> f64 {
     (amount * 1e9).round() / 1e9
 }
 

@@ -1,10 +1,10 @@
 //! The items of a transcript.
 
 use jackfield_events::Time;
-use jackfield_views::{TokenCounts, UsageCost};
+use jackfield_views::{TokenCounts, UsageCost, usage::ContextUsage};
 use serde_json::Value;
 
-/// Identifies an item: the sequence number of its first event.
+/// Identifies an item. It stays the same while the item grows, also when its beginning is loaded later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ItemKey(pub(crate) u64);
 
@@ -13,6 +13,10 @@ pub(crate) struct ItemKey(pub(crate) u64);
 pub(crate) struct TranscriptItem {
     pub(crate) key: ItemKey,
     pub(crate) revision: u64,
+    /// The sequence number of its first event in the window.
+    pub(crate) seq: u64,
+    /// The sequence number of the last event that changed it.
+    pub(crate) last_seq: u64,
     /// The time of its first event.
     pub(crate) at: Time,
     /// The turn that it belongs to; 0 before the first.
@@ -30,6 +34,7 @@ pub(crate) enum ItemContent {
     Message {
         message_id: String,
         parts: Vec<MessagePart>,
+        /// It came after the end of its turn.
         is_late: bool,
     },
     Thought {
@@ -40,16 +45,7 @@ pub(crate) enum ItemContent {
     ToolCall(Box<ToolCallItem>),
     /// The plan of a turn in its last state.
     Plan(Vec<PlanEntry>),
-    /// A request to the user.
-    Request {
-        number: u64,
-        /// The tool call that needs permission; empty for a form.
-        call_id: String,
-        title: String,
-        /// Why the policy decided, or did not decide.
-        why: String,
-        answer: Option<RequestAnswer>,
-    },
+    Request(Box<RequestItem>),
     /// A sentence about the session; `detail` is longer text, such as the last lines on stderr.
     Notice {
         level: NoticeLevel,
@@ -57,6 +53,18 @@ pub(crate) enum ItemContent {
         detail: String,
     },
     TurnEnd(Box<TurnEndItem>),
+}
+
+impl ItemContent {
+    /// The parts of a prompt, a message or a thought.
+    pub(crate) fn parts(&self) -> &[MessagePart] {
+        match self {
+            ItemContent::Prompt { parts, .. }
+            | ItemContent::Message { parts, .. }
+            | ItemContent::Thought { parts, .. } => parts,
+            _ => &[],
+        }
+    }
 }
 
 /// A piece of a message. Consecutive pieces of text are joined.
@@ -82,7 +90,7 @@ pub(crate) enum MessagePart {
 }
 
 /// A tool call with all of its updates.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct ToolCallItem {
     pub(crate) call_id: String,
     /// The agent's title; empty if it gave none.
@@ -93,34 +101,46 @@ pub(crate) struct ToolCallItem {
     pub(crate) input: Value,
     pub(crate) raw_output: Value,
     pub(crate) output: Vec<ToolOutput>,
+    /// Terminal output that is sent outside of the content.
+    pub(crate) terminal_output: String,
     /// Paths with lines.
     pub(crate) locations: Vec<(String, Option<u64>)>,
+    /// The call whose sub-agent makes this one; empty if there is none.
+    pub(crate) parent_id: String,
     pub(crate) ended_at: Option<Time>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum ToolStatus {
+    #[default]
     Pending,
     Running,
     Done,
     Failed,
+    Cancelled,
     /// The turn ended, or the agent exited, without a result.
     Unfinished,
+}
+
+impl ToolStatus {
+    pub(crate) fn has_ended(self) -> bool {
+        !matches!(self, ToolStatus::Pending | ToolStatus::Running)
+    }
 }
 
 /// Content of a tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ToolOutput {
-    /// Markdown, or the output of a command.
+    /// Text, with escape sequences if it is the output of a command.
     Text(String),
     Diff {
         path: String,
+        /// `None` for a new file.
         old: Option<String>,
         new: String,
     },
-    /// Output of a terminal, with escape sequences for colors.
-    Terminal(String),
-    Other(String),
+    /// An image, a link or a file.
+    Media(MessagePart),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -130,6 +150,20 @@ pub(crate) struct PlanEntry {
     pub(crate) status: String,
 }
 
+/// A request to the user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RequestItem {
+    pub(crate) number: u64,
+    /// The tool call that needs permission; empty for a form.
+    pub(crate) call_id: String,
+    pub(crate) title: String,
+    /// Why the policy decided, or did not decide.
+    pub(crate) why: String,
+    pub(crate) answer: Option<RequestAnswer>,
+    /// The answer counts for all similar requests.
+    pub(crate) is_always: bool,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RequestAnswer {
     pub(crate) by: String,
@@ -137,8 +171,6 @@ pub(crate) struct RequestAnswer {
     pub(crate) choice: String,
     /// `allow_once`, `reject_once`, …; empty if it is no option.
     pub(crate) option_kind: String,
-    /// The answer counts for all similar requests.
-    pub(crate) is_always: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -153,9 +185,11 @@ pub(crate) struct TurnEndItem {
     pub(crate) outcome: TurnOutcome,
     /// An unusual stop reason, or the error; empty otherwise.
     pub(crate) detail: String,
+    /// `None` if the beginning of the turn is not known.
     pub(crate) duration_ms: Option<u64>,
     pub(crate) tokens: Option<TokenCounts>,
     pub(crate) cost: Option<UsageCost>,
+    pub(crate) context: Option<ContextUsage>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,0 +1,66 @@
+//! Folds a range again after events were added before it or removed from it.
+
+use super::TranscriptFold;
+use crate::transcript::{ItemContent, ItemKey, TranscriptItem};
+use jackfield_events::ReceivedEvent;
+use std::collections::{BTreeMap, BTreeSet};
+
+impl TranscriptFold {
+    /// Folds these events. Items that are the same as before keep their key and their revision; a message whose
+    /// beginning was added or removed keeps its key.
+    pub(crate) fn refold<'a>(&mut self, events: impl IntoIterator<Item = &'a ReceivedEvent>) {
+        let before = std::mem::take(self);
+        self.revision = before.revision;
+        for it in events {
+            self.append(it);
+        }
+        keep_keys(&mut self.items, &before.items);
+    }
+}
+
+fn keep_keys(items: &mut [TranscriptItem], before: &[TranscriptItem]) {
+    let known: BTreeMap<ItemKey, usize> =
+        before.iter().enumerate().map(|(index, it)| (it.key, index)).collect();
+    let mut taken: BTreeSet<ItemKey> = items.iter().map(|it| it.key).collect();
+    for item in items {
+        let old = match known.get(&item.key) {
+            Some(old) => Some(&before[*old]),
+            None => find_same_text(item, before).filter(|it| !taken.contains(&it.key)),
+        };
+        let Some(old) = old else { continue };
+        item.key = old.key;
+        taken.insert(old.key);
+        if is_same(item, old) {
+            item.revision = old.revision;
+        }
+    }
+}
+
+/// The text that has events in common with this one.
+fn find_same_text<'a>(
+    item: &TranscriptItem,
+    before: &'a [TranscriptItem],
+) -> Option<&'a TranscriptItem> {
+    if !is_text(item) {
+        return None;
+    }
+    let start = before.partition_point(|it| it.seq <= item.seq).saturating_sub(1);
+    let near = before[start..].iter().take_while(|it| it.seq <= item.last_seq);
+    near.take(3).find(|it| {
+        let is_kind = std::mem::discriminant(&it.content) == std::mem::discriminant(&item.content);
+        is_kind && is_text(it) && item.seq <= it.last_seq
+    })
+}
+
+/// Whether the item consists of chunks.
+fn is_text(item: &TranscriptItem) -> bool {
+    match &item.content {
+        ItemContent::Message { .. } | ItemContent::Thought { .. } => true,
+        ItemContent::Prompt { by, .. } => by.is_empty(),
+        _ => false,
+    }
+}
+
+fn is_same(a: &TranscriptItem, b: &TranscriptItem) -> bool {
+    (a.seq, a.last_seq, a.at, a.turn) == (b.seq, b.last_seq, b.at, b.turn) && a.content == b.content
+}
