@@ -52,6 +52,12 @@ impl KeyChord {
         KeyChord::normalize(key.code, key.modifiers)
     }
 
+    /// The event of a terminal for this key.
+    #[cfg(test)]
+    pub(crate) fn to_event(self) -> KeyEvent {
+        KeyEvent::new(self.code, self.modifiers)
+    }
+
     /// Whether the key types a character.
     pub(crate) fn is_text(self) -> bool {
         matches!(self.code, KeyCode::Char(_))
