@@ -22,7 +22,8 @@ impl HubConnection {
         Ok(HubConnection::new(hub.dial().await?))
     }
 
-    pub(crate) fn new(stream: ClientStream) -> HubConnection {
+    /// Uses a connection that is already open.
+    pub fn new(stream: ClientStream) -> HubConnection {
         let (receiver, sender) = stream.into_frame_halves(HUB_FRAME_BYTES_MAX);
         let requests = PendingRequests::default();
         HubConnection { receiver, sender, requests, backlog: VecDeque::new() }

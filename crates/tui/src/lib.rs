@@ -28,3 +28,4 @@ mod transcript;
 mod view;
 
 pub use keymap::EditingKeys;
+pub use terminal::{DaemonAccess, DaemonStart};

@@ -10,6 +10,8 @@ use serde_json::Value;
 pub(crate) struct SessionRow {
     pub(crate) session_id: String,
     pub(crate) agent: String,
+    /// The command of the agent.
+    pub(crate) argv: Vec<String>,
     /// The working directory.
     pub(crate) cwd: String,
     /// The name that a client gave the session.

@@ -1,6 +1,10 @@
 //! The settings that a session offers to its user: the model, the mode, the reasoning effort. Agents
 //! describe them in three forms, often in two at once, and each form is set with a different method.
 
+mod stored;
+
+pub use stored::{StoredSettings, take_commands};
+
 use jackfield_protocol::acp::Method;
 use serde_json::{Value, json};
 
