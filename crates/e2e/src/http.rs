@@ -7,7 +7,11 @@ use std::{
     fs,
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::{SocketAddr, TcpStream},
+    time::{Duration, Instant},
 };
+
+/// The longest time until the next event of a stream. The comments that keep a silent stream open do not extend it.
+const EVENT_WAIT_MAX: Duration = Duration::from_mins(1);
 
 /// The web server of a daemon, and its token.
 #[derive(Debug, Clone)]
@@ -158,6 +162,7 @@ impl Events {
     /// The next event, `None` at the end. Comments are skipped.
     #[expect(clippy::should_implement_trait, reason = "it waits, and panics when it waits in vain")]
     pub fn next(&mut self) -> Option<Event> {
+        let begin = Instant::now();
         loop {
             if let Some((block, rest)) = self.text.split_once("\n\n") {
                 let event = parse(block);
@@ -170,6 +175,7 @@ impl Events {
             if self.ended {
                 return None;
             }
+            assert!(begin.elapsed() < EVENT_WAIT_MAX, "the stream has only comments");
             match read_chunk(&mut self.reader) {
                 Some(chunk) => self.text += &String::from_utf8(chunk).expect("text"),
                 None => self.ended = true,

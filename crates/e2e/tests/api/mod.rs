@@ -1,6 +1,7 @@
 //! The REST API as programs meet it: a real daemon, real agents, plain HTTP.
 
 mod acting;
+mod change_stream;
 mod cut_off;
 mod described;
 mod forms;

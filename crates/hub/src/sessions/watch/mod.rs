@@ -140,6 +140,13 @@ impl Sessions {
         let removed = std::mem::take(&mut self.watch.removed);
         let answered = std::mem::take(&mut self.watch.answered);
         let mut changes = ListChanges { answered, ..ListChanges::default() };
+        // A new session may have the id of a deleted one.
+        for id in removed {
+            self.watch.rows.remove(&id);
+            self.watch.requests.retain(|(session, _)| *session != id);
+            let change = Value::from(&*id);
+            changes.removed.push((id, change));
+        }
         for id in self.by_id.take_touched() {
             let Some(session) = self.by_id.get(&id).filter(|it| !it.is_opening()) else { continue };
             for (_, request) in session.user_request_rows() {
@@ -153,12 +160,6 @@ impl Sessions {
                 RowUpdate::Later => self.by_id.touch(id),
                 RowUpdate::Same => {}
             }
-        }
-        for id in removed {
-            self.watch.rows.remove(&id);
-            self.watch.requests.retain(|(session, _)| *session != id);
-            let change = Value::from(&*id);
-            changes.removed.push((id, change));
         }
         changes
     }

@@ -106,9 +106,9 @@ impl ListState {
         self.set_rows(&sessions, &asks);
     }
 
-    /// Applies the parameters of `_jackfield/changes`.
+    /// Applies the parameters of `_jackfield/changes`. As in a second list, the row of a session follows the answers
+    /// that changed it, and the deletion of an earlier session with its id.
     pub(super) fn apply_changes(&mut self, changes: &mut Value) {
-        self.set_rows(&take_rows(changes, "sessions"), &take_rows(changes, "asks"));
         for answered in take_rows::<Value>(changes, "answered") {
             let session = answered["sessionId"].as_str().unwrap_or_default().to_owned();
             let ask = answered["ask"].as_u64().unwrap_or_default();
@@ -117,6 +117,7 @@ impl ListState {
         for id in take_rows::<String>(changes, "removed") {
             self.remove_session(&id);
         }
+        self.set_rows(&take_rows(changes, "sessions"), &take_rows(changes, "asks"));
     }
 
     fn set_rows(&mut self, sessions: &[SessionResource], asks: &[OpenAsk]) {
@@ -214,6 +215,18 @@ mod tests {
         assert_eq!(changes(&state, 3).unwrap(), [(4, "answered"), (5, "removed")]);
         let rows = state.rows();
         assert_eq!((rows.len(), rows[0].name), (1, "session"));
+    }
+
+    #[test]
+    fn row_follows_the_answer_and_the_deletion_of_the_same_notification() {
+        let mut state = state();
+        let answered = json!({ "sessionId": "s-1", "ask": 1, "by": "x" });
+        let rows = json!([{ "sessionId": "s-1", "state": "working" }, { "sessionId": "s-2" }]);
+        let changed = json!({ "sessions": rows, "answered": [answered], "removed": ["s-2"] });
+        state.apply_changes(&mut changed.clone());
+        let expected = [(4, "answered"), (5, "removed"), (6, "session"), (7, "session")];
+        assert_eq!(changes(&state, 3).unwrap(), expected);
+        assert_eq!(state.rows().len(), 2);
     }
 
     #[test]
