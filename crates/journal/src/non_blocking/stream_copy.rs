@@ -81,15 +81,21 @@ impl CopyRequest {
         Ok(summary)
     }
 
+    /// Reads the next lines after `head`, and none after the last that is copied.
+    fn read_slice(&self, journal: &Journal, head: u64) -> Result<Vec<StoredEvent>, CopyError> {
+        let rest = usize::try_from(self.upto - head).unwrap_or(usize::MAX);
+        let events_max = SLICE_EVENTS_MAX.min(rest);
+        Ok(journal.read_events(&self.from, head, events_max, SLICE_BYTES_MAX)?)
+    }
+
     /// Reads and translates the next lines after `head`, and joins them as the body of a record.
     fn translate_slice(
         &mut self,
         journal: &Journal,
         head: u64,
     ) -> Result<(u32, Vec<u8>), CopyError> {
-        let events = journal.read_events(&self.from, head, SLICE_EVENTS_MAX, SLICE_BYTES_MAX)?;
         let (mut count, mut body) = (0, Vec::new());
-        for event in events.iter().take_while(|it| it.seq <= self.upto) {
+        for event in &self.read_slice(journal, head)? {
             if count != 0 {
                 body.push(b'\n');
             }
@@ -197,6 +203,17 @@ mod tests {
             let streams = journal.list_streams().unwrap();
             assert_eq!((&*streams[1].summary, streams[1].summary_upto), (&b"whole"[..], 71));
         }
+    }
+
+    #[test]
+    fn copy_does_not_read_events_after_the_last_one_that_it_contains() {
+        let journal = Journal::in_memory();
+        write_source(&journal, 100);
+        let translator = Box::new(UppercaseTranslator { refused_line: "" });
+        let copy = CopyRequest { from: "a".into(), upto: 3, to: "b".into(), translator };
+        let read: Vec<u64> =
+            copy.read_slice(&journal, 1).unwrap().iter().map(|it| it.seq).collect();
+        assert_eq!(read, [2, 3]);
     }
 
     #[test]
