@@ -96,7 +96,7 @@ impl Hub {
                 sessions.find_session(frame)?.attach(parts, conn, id, mode)
             }
             Method::ControlSessions => {
-                sessions.describe_sessions(parts, conn, id);
+                sessions.describe_sessions(parts, conn, id, frame);
                 Ok(())
             }
             Method::ControlImport => sessions.import_session(parts, conn, id, frame),

@@ -185,6 +185,11 @@ impl Session {
         info
     }
 
+    /// The last change of a session, or since when it is being opened, in Unix milliseconds.
+    pub(crate) fn listed_updated_at(&self) -> u64 {
+        self.opening_launch().map_or(self.summary().updated_at, |_| self.activity.since.0)
+    }
+
     /// One session, for `ps` and `sessions`.
     pub(crate) fn row(&self, parts: &HubParts) -> Value {
         let state = self.summary();
@@ -208,7 +213,7 @@ impl Session {
             "pid": self.agent.and_then(|it| parts.agents.processes.get(&it)?.pid),
             "events": self.log.head().0,
             "openedAt": rfc3339(since.unwrap_or(state.opened_at)),
-            "updatedAt": rfc3339(since.unwrap_or(state.updated_at)),
+            "updatedAt": rfc3339(self.listed_updated_at()),
             "agentSession": &*state.agent_session,
         });
         if let Some(cost) = &state.cost {

@@ -8,7 +8,7 @@ use crate::{
     ConnId, Time, Usage,
     parts::HubParts,
     session::Session,
-    session_name::{known_to, tenant_of},
+    session_name::{is_known_to, known_to, tenant_of},
 };
 use jackfield_events::TenantName;
 use jackfield_protocol::{Fault, Frame, is_planted};
@@ -62,12 +62,18 @@ impl Sessions {
     }
 
     /// `_jackfield/sessions`: all sessions with everything that `ps` shows, also those that are being opened, and
-    /// the agents that start for clients that have no session yet.
-    pub(crate) fn describe_sessions(&self, parts: &mut HubParts, conn: ConnId, id: &str) {
+    /// the agents that start for clients that have no session yet. `sessionId` selects one session, and `limit` the
+    /// latest ones: a row costs more than everything else here.
+    pub(crate) fn describe_sessions(
+        &self,
+        parts: &mut HubParts,
+        conn: ConnId,
+        id: &str,
+        frame: &Frame,
+    ) {
         let tenant = parts.clients.tenant_name(conn);
-        let opening = known_to(tenant, &self.by_id).map(|(_, it)| it).filter(|it| it.is_opening());
-        let sessions = self.visible_to(parts, conn).into_iter().chain(opening);
-        let rows: Vec<Value> = sessions.map(|it| it.row(parts)).collect();
+        let rows: Vec<Value> =
+            self.select_sessions(parts, conn, frame).iter().map(|it| it.row(parts)).collect();
         let starting: Vec<Value> = parts.describe_starting_agents(tenant);
         let mut answer = json!({ "sessions": rows });
         if !starting.is_empty() {
@@ -77,6 +83,23 @@ impl Sessions {
             answer["storage"] = storage;
         }
         parts.clients.answer_request(&mut parts.cx, conn, id, Ok(&answer.to_string()));
+    }
+
+    fn select_sessions(&self, parts: &HubParts, conn: ConnId, frame: &Frame) -> Vec<&Session> {
+        let tenant = parts.clients.tenant_name(conn);
+        if let Some(session) = frame.session_id() {
+            let named = self.by_id.get(&*session).filter(|it| is_known_to(tenant, &it.id));
+            return named.into_iter().collect();
+        }
+        let opening = known_to(tenant, &self.by_id).map(|(_, it)| it).filter(|it| it.is_opening());
+        let mut sessions: Vec<_> =
+            self.visible_to(parts, conn).into_iter().chain(opening).collect();
+        let limit = frame.params_value().get("limit").and_then(Value::as_u64);
+        if let Some(limit) = limit.and_then(|it| usize::try_from(it).ok()) {
+            sessions.sort_by_key(|it| (Reverse(it.listed_updated_at()), &it.id));
+            sessions.truncate(limit);
+        }
+        sessions
     }
 
     /// `_jackfield/asks`: all open requests to the user that a client may see, the oldest first.
@@ -213,20 +236,44 @@ mod tests {
         hub
     }
 
+    /// The result of the request that the hub has answered.
+    fn take_result(hub: &mut Hub) -> Value {
+        let answered = std::iter::from_fn(|| hub.poll_output()).find_map(|it| match it {
+            Output::ToClient { text, .. } => Some(text),
+            _ => None,
+        });
+        let mut answer: Value = serde_json::from_slice(&answered.unwrap()).unwrap();
+        answer["result"].take()
+    }
+
+    fn session_ids(result: &Value) -> Vec<String> {
+        let rows = result["sessions"].as_array().unwrap().iter();
+        rows.map(|it| it["sessionId"].as_str().unwrap().to_owned()).collect()
+    }
+
     /// One page: the sessions and the cursor of the next page.
     fn page(hub: &mut Hub, cursor: Option<&Value>) -> (Vec<String>, Option<Value>) {
         let params = cursor.map_or_else(|| json!({}), |it| json!({ "cursor": it }));
         let frame = Frame::request("1", "session/list", &params.to_string());
         while hub.poll_output().is_some() {}
         hub.sessions.list_sessions(&mut hub.parts, ConnId(1), "1", &frame).unwrap();
-        let answered = std::iter::from_fn(|| hub.poll_output()).find_map(|it| match it {
-            Output::ToClient { text, .. } => Some(text),
-            _ => None,
-        });
-        let answer: Value = serde_json::from_slice(&answered.unwrap()).unwrap();
-        let names = answer["result"]["sessions"].as_array().unwrap().iter();
-        let names = names.map(|it| it["sessionId"].as_str().unwrap().to_owned()).collect();
-        (names, answer["result"].get("nextCursor").cloned())
+        let result = take_result(hub);
+        (session_ids(&result), result.get("nextCursor").cloned())
+    }
+
+    #[test]
+    fn one_session_or_the_latest_ones_are_described_without_the_others() {
+        let mut hub = hub();
+        let mut described = |params: Value| {
+            let frame = Frame::request("1", "_jackfield/sessions", &params.to_string());
+            while hub.poll_output().is_some() {}
+            hub.sessions.describe_sessions(&mut hub.parts, ConnId(1), "1", &frame);
+            session_ids(&take_result(&mut hub))
+        };
+        assert_eq!(described(json!({ "sessionId": "s-2" })), ["s-2"]);
+        assert_eq!(described(json!({ "sessionId": "s-9" })), [""; 0]);
+        assert_eq!(described(json!({ "limit": 2 })), ["s-5", "s-4"]);
+        assert_eq!(described(json!({})).len(), 5);
     }
 
     fn prompt(hub: &mut Hub, session: &str, at: u64) {

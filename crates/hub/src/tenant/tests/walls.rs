@@ -101,6 +101,8 @@ fn lists_have_what_a_client_may_know_of() {
         assert_eq!(scene.listed(ACME, method), ["acme.s-1"]);
         assert_eq!(scene.listed(OTHER, method), ["other.s-1"]);
     }
+    let other = scene.ask(ACME, "_jackfield/sessions", &json!({ "sessionId": "other.s-1" }));
+    assert!(other["result"]["sessions"].as_array().is_none_or(Vec::is_empty), "{other}");
     let status = |scene: &mut Scene, conn| {
         let status = scene.ask(conn, "_jackfield/status", &json!({}))["result"].clone();
         ["sessions", "agents", "clients"].map(|it| status[it].as_u64().unwrap())

@@ -1,6 +1,6 @@
 //! The list of sessions: filtered, sorted and in pages.
 
-use super::session::{SessionResource, list_all};
+use super::session::{SessionResource, list_all, list_latest};
 use crate::rest::{
     RestState,
     error::{ApiError, ErrorBody},
@@ -73,6 +73,16 @@ pub(crate) struct SessionsQuery {
     cursor: Option<String>,
 }
 
+impl SessionsQuery {
+    /// Whether these are the sessions that changed last, in this order, without a filter.
+    fn selects_the_latest(&self) -> bool {
+        let filters = [&self.state, &self.agent, &self.cwd, &self.text];
+        let is_by_change = self.sort.is_none_or(|it| it == SortKey::Updated);
+        let is_descending = self.order.is_none_or(|it| it == SortOrder::Desc);
+        is_by_change && is_descending && filters.into_iter().all(Option::is_none)
+    }
+}
+
 /// List all sessions, the latest first, or as the query says
 ///
 /// A session that changes while the pages are read is listed on the last pages, possibly for the second time. In a list
@@ -97,7 +107,12 @@ pub(crate) async fn list_sessions(
     let invalid = || ApiError::invalid("`cursor` is invalid: omit it to start over");
     let cursor = query.cursor.as_deref().map(|it| ListCursor::parse(it).ok_or_else(invalid));
     let cursor = cursor.transpose()?;
-    let mut sessions = list_all(&state.hub).await?;
+    let mut sessions = if cursor.is_none() && query.selects_the_latest() {
+        // One more shows whether there is a next page.
+        list_latest(&state.hub, limit + 1).await?
+    } else {
+        list_all(&state.hub).await?
+    };
     let filter = SessionFilter::new(&query);
     sessions.retain(|it| filter.matches(it));
     Ok(Json(build_page(sessions, sort, cursor.as_ref(), limit)))

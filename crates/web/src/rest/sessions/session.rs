@@ -5,7 +5,7 @@ use jackfield_hub_client::{HubClientError, parse_session_list};
 use jackfield_protocol::acp::Method;
 use jackfield_views::UsageCost;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::cmp::Reverse;
 use utoipa::ToSchema;
 
@@ -94,7 +94,23 @@ impl SessionResource {
 
 /// Lists all sessions, the latest first.
 pub(crate) async fn list_all(hub: &HubClient) -> Result<Vec<SessionResource>, HubClientError> {
-    let response = hub.call_method(Method::ControlSessions, &json!({})).await?;
+    list_selected(hub, &json!({})).await
+}
+
+/// Lists at least the latest sessions, the latest first.
+pub(crate) async fn list_latest(
+    hub: &HubClient,
+    limit: usize,
+) -> Result<Vec<SessionResource>, HubClientError> {
+    list_selected(hub, &json!({ "limit": limit })).await
+}
+
+/// A gateway may list other sessions, too, if it knows them without asking a host.
+async fn list_selected(
+    hub: &HubClient,
+    params: &Value,
+) -> Result<Vec<SessionResource>, HubClientError> {
+    let response = hub.call_method(Method::ControlSessions, params).await?;
     let mut rows: Vec<SessionResource> = parse_session_list(response);
     rows.sort_by(|a, b| a.sort_key().cmp(&b.sort_key()));
     Ok(rows)
@@ -102,7 +118,7 @@ pub(crate) async fn list_all(hub: &HubClient) -> Result<Vec<SessionResource>, Hu
 
 /// Finds the session with this id.
 pub(crate) async fn find_session(hub: &HubClient, id: &str) -> Result<SessionResource, ApiError> {
-    let rows = list_all(hub).await?;
+    let rows = list_selected(hub, &json!({ "sessionId": id })).await?;
     rows.into_iter().find(|it| it.session_id == id).ok_or_else(|| session_not_found(id))
 }
 
