@@ -23,6 +23,8 @@ mod keymap;
 mod page;
 mod session;
 mod terminal;
+#[cfg(test)]
+mod test_data;
 mod text;
 mod transcript;
 mod view;

@@ -2,6 +2,7 @@
 
 use super::AppState;
 use crate::{
+    hub::SessionRow,
     page::{ActivePage, AppEffect, PageChange},
     session::SessionView,
 };
@@ -23,8 +24,24 @@ impl AppState {
         if matches!(self.page, ActivePage::Board | ActivePage::Session) {
             self.previous_page = self.page;
         }
+        if page == ActivePage::Help {
+            self.help.open(&self.keymap, self.key_context());
+        }
         self.page = page;
         self.with_context(effects, |app, cx| app.inbox.on_focus(cx, page == ActivePage::Inbox));
+    }
+
+    /// Opens the session that the user named at the start: by its id, the beginning of its id, or its name.
+    pub(super) fn open_named_session(&mut self, wanted: &str, effects: &mut Vec<AppEffect>) {
+        let rows = || self.board.rows().iter().map(|it| &it.row);
+        let is_exact =
+            |it: &&SessionRow| it.session_id == wanted || it.name.as_deref() == Some(wanted);
+        let mut starting = rows().filter(|it| it.session_id.starts_with(wanted));
+        let only = starting.next().filter(|_| starting.next().is_none());
+        match rows().find(is_exact).or(only).map(|it| it.session_id.clone()) {
+            Some(id) => self.open_session(&id, effects),
+            None => self.show_notice(format!("There is no single session `{wanted}`"), effects),
+        }
     }
 
     /// Shows a session. One that is already open keeps its state.

@@ -1,5 +1,6 @@
 //! The state of the interface.
 
+use super::HelpState;
 use crate::{
     board::BoardState,
     hub::{ConnectionState, RequestNumber},
@@ -26,6 +27,7 @@ pub(crate) struct AppState {
     pub(crate) board: BoardState,
     pub(crate) session: Option<SessionView>,
     pub(crate) inbox: InboxState,
+    pub(crate) help: HelpState,
     /// One line about the last action, and until when it is shown.
     pub(crate) notice: Option<(String, Time)>,
     /// The size of the page that the parts were laid out for.
@@ -52,6 +54,7 @@ impl AppState {
             board: BoardState::default(),
             session: None,
             inbox: InboxState::default(),
+            help: HelpState::default(),
             notice: None,
             page_size: (0, 0),
             last_request: RequestNumber::default(),

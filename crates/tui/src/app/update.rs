@@ -1,16 +1,15 @@
 //! Handles one input: routes it to the parts that it concerns, and lays the parts out again if the page has changed.
 
-use super::{AppState, frame_layout};
+use super::{AppState, HelpState, frame_layout};
 use crate::{
     board::BoardState,
     hub::{ConnectionState, HubUpdate},
     inbox::InboxState,
-    page::{
-        ActivePage, AppEffect, AppInput, PageAction, PageChange, UpdateContext, find_page_action,
-    },
+    keymap::{KeyAction, KeyContext},
+    page::{ActivePage, AppEffect, AppInput, PageChange, UpdateContext},
     session::SessionView,
 };
-use crossterm::event::{KeyEvent, KeyEventKind};
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseEvent};
 use jackfield_events::Time;
 
 /// How long a notice is shown.
@@ -30,7 +29,11 @@ impl AppState {
                 let is_shown = self.page == ActivePage::Inbox;
                 self.with_context(&mut effects, |app, cx| app.inbox.on_drawn(cx, is_shown));
             }
-            AppInput::Paste(_) | AppInput::Mouse(_) => self.send_to_page(&input, &mut effects),
+            AppInput::Paste(_) => {
+                self.inbox.on_typed(now);
+                self.send_to_page(&input, &mut effects);
+            }
+            AppInput::Mouse(mouse) => self.on_mouse(mouse, &mut effects),
             AppInput::EditedText(_) | AppInput::Files { .. } => {
                 self.send_to_session(&input, &mut effects);
             }
@@ -46,9 +49,18 @@ impl AppState {
         run: impl FnOnce(&mut AppParts<'_>, &mut UpdateContext<'_>),
     ) {
         let shared = (&self.options, &self.theme, &self.keymap);
-        let mut cx = UpdateContext::new(self.now, shared, self.page_size, &mut self.last_request);
-        let mut parts =
-            AppParts { board: &mut self.board, session: &mut self.session, inbox: &mut self.inbox };
+        let mut cx = UpdateContext::new(
+            self.now,
+            shared,
+            (self.page, self.page_size),
+            &mut self.last_request,
+        );
+        let mut parts = AppParts {
+            board: &mut self.board,
+            session: &mut self.session,
+            inbox: &mut self.inbox,
+            help: &mut self.help,
+        };
         run(&mut parts, &mut cx);
         let result = cx.into_result();
         effects.extend(result.effects);
@@ -71,44 +83,48 @@ impl AppState {
             return;
         }
         self.inbox.on_typed(self.now);
-        // A field of a page gets every key first.
-        if !self.has_text_field() && self.on_global_key(key, effects) {
-            return;
+        if !self.on_global_key(key, effects) {
+            self.send_to_page(&AppInput::Key(key), effects);
         }
-        self.send_to_page(&AppInput::Key(key), effects);
+    }
+
+    /// What has the focus.
+    pub(crate) fn key_context(&self) -> KeyContext {
+        match (self.page, &self.session) {
+            (ActivePage::Session, Some(session)) => session.focus(),
+            (ActivePage::Board | ActivePage::Session, _) => self.board.key_context(),
+            (ActivePage::Inbox, _) => self.inbox.key_context(),
+            (ActivePage::Help, _) => KeyContext::Help,
+        }
     }
 
     /// Whether the key was an action of every page.
     fn on_global_key(&mut self, key: KeyEvent, effects: &mut Vec<AppEffect>) -> bool {
-        let change = match find_page_action(self.page, key) {
-            Some(PageAction::ShowHelp) if self.page != ActivePage::Help => PageChange::Help,
-            Some(PageAction::ShowInbox) if self.page != ActivePage::Inbox => PageChange::Inbox,
-            Some(PageAction::ShowHelp | PageAction::ShowInbox) => PageChange::Back,
-            Some(PageAction::Back) if self.page == ActivePage::Help => PageChange::Back,
-            Some(PageAction::Quit) => {
-                self.quit(effects);
-                return true;
+        let action = self.keymap.action(self.key_context(), &key);
+        let is_interrupt =
+            key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
+        match action {
+            Some(KeyAction::ShowHelp) if self.page == ActivePage::Help => {
+                self.change_page(PageChange::Back, effects);
             }
-            Some(PageAction::Suspend) => {
-                effects.push(AppEffect::Suspend);
-                return true;
-            }
-            Some(PageAction::Redraw) => {
-                effects.push(AppEffect::Redraw);
-                return true;
-            }
+            Some(KeyAction::ShowHelp) => self.change_page(PageChange::Help, effects),
+            Some(KeyAction::ShowInbox) => self.change_page(PageChange::Inbox, effects),
+            Some(KeyAction::Quit) => self.quit(effects),
+            Some(KeyAction::Suspend) => effects.push(AppEffect::Suspend),
+            Some(KeyAction::Redraw) => effects.push(AppEffect::Redraw),
+            // Ctrl-C ends a program unless it has another meaning.
+            None if is_interrupt && self.page != ActivePage::Session => self.quit(effects),
             _ => return false,
-        };
-        self.change_page(change, effects);
+        }
         true
     }
 
-    /// Whether letters are text on the page that has the focus.
-    fn has_text_field(&self) -> bool {
-        match self.page {
-            ActivePage::Board => self.board.has_text_field(),
-            ActivePage::Inbox => self.inbox.has_text_field(),
-            ActivePage::Session | ActivePage::Help => false,
+    fn on_mouse(&mut self, mut mouse: MouseEvent, effects: &mut Vec<AppEffect>) {
+        let page = frame_layout(self).page;
+        if page.contains((mouse.column, mouse.row).into()) {
+            mouse.column -= page.x;
+            mouse.row -= page.y;
+            self.send_to_page(&AppInput::Mouse(mouse), effects);
         }
     }
 
@@ -123,7 +139,7 @@ impl AppState {
             ActivePage::Board => self.with_context(effects, |app, cx| app.board.update(cx, input)),
             ActivePage::Inbox => self.with_context(effects, |app, cx| app.inbox.update(cx, input)),
             ActivePage::Session => self.send_to_session(input, effects),
-            ActivePage::Help => {}
+            ActivePage::Help => self.with_context(effects, |app, cx| app.help.update(cx, input)),
         }
     }
 
@@ -144,10 +160,14 @@ impl AppState {
             }
             self.connection = connection.clone();
         }
+        let is_first_list = matches!(update, HubUpdate::Lists { .. }) && !self.board.has_lists();
         let input = AppInput::Hub(update);
         self.with_context(effects, |app, cx| app.board.update(cx, &input));
         self.with_context(effects, |app, cx| app.inbox.update(cx, &input));
         self.send_to_session(&input, effects);
+        if let Some(wanted) = self.options.session.clone().filter(|_| is_first_list) {
+            self.open_named_session(&wanted, effects);
+        }
     }
 
     fn on_tick(&mut self, effects: &mut Vec<AppEffect>) {
@@ -170,6 +190,7 @@ impl AppState {
         let input = AppInput::Resize { width, height };
         self.with_context(effects, |app, cx| app.board.update(cx, &input));
         self.with_context(effects, |app, cx| app.inbox.update(cx, &input));
+        self.with_context(effects, |app, cx| app.help.update(cx, &input));
         self.send_to_session(&input, effects);
     }
 }
@@ -179,4 +200,5 @@ pub(super) struct AppParts<'a> {
     pub(super) board: &'a mut BoardState,
     pub(super) session: &'a mut Option<SessionView>,
     pub(super) inbox: &'a mut InboxState,
+    pub(super) help: &'a mut HelpState,
 }

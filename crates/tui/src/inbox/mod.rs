@@ -1,6 +1,9 @@
 //! Open requests of agents to the user.
 
-use crate::page::{AppInput, UpdateContext};
+use crate::{
+    keymap::KeyContext,
+    page::{AppInput, UpdateContext},
+};
 use jackfield_events::Time;
 
 /// The state of the inbox.
@@ -11,8 +14,8 @@ pub(crate) struct InboxState {}
 impl InboxState {
     pub(crate) fn update(&mut self, _cx: &mut UpdateContext<'_>, _input: &AppInput) {}
 
-    pub(crate) fn has_text_field(&self) -> bool {
-        false
+    pub(crate) fn key_context(&self) -> KeyContext {
+        KeyContext::Inbox
     }
 
     pub(crate) fn on_drawn(&mut self, _cx: &mut UpdateContext<'_>, _is_shown: bool) {}
@@ -23,5 +26,10 @@ impl InboxState {
 
     pub(crate) fn has_requests(&self) -> bool {
         false
+    }
+
+    /// The first open request in a few words, and the number of all.
+    pub(crate) fn first_request(&self) -> Option<(String, usize)> {
+        None
     }
 }

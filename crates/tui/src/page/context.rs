@@ -1,6 +1,6 @@
 //! What a part of the interface reads, and what it can do, while it handles an input.
 
-use super::{AppEffect, ViewOptions};
+use super::{ActivePage, AppEffect, ViewOptions};
 use crate::{
     hub::{HubRequest, RequestNumber},
     keymap::KeyBindings,
@@ -27,6 +27,8 @@ pub(crate) struct UpdateContext<'a> {
     pub(crate) options: &'a ViewOptions,
     pub(crate) theme: &'a ViewTheme,
     pub(crate) keymap: &'a KeyBindings,
+    /// The page that has the focus.
+    pub(crate) page: ActivePage,
     /// The width and height of the page.
     pub(crate) page_size: (u16, u16),
     last_request: &'a mut RequestNumber,
@@ -45,11 +47,11 @@ impl<'a> UpdateContext<'a> {
     pub(crate) fn new(
         now: Time,
         (options, theme, keymap): (&'a ViewOptions, &'a ViewTheme, &'a KeyBindings),
-        page_size: (u16, u16),
+        (page, page_size): (ActivePage, (u16, u16)),
         last_request: &'a mut RequestNumber,
     ) -> UpdateContext<'a> {
         let result = UpdateResult::default();
-        UpdateContext { now, options, theme, keymap, page_size, last_request, result }
+        UpdateContext { now, options, theme, keymap, page, page_size, last_request, result }
     }
 
     /// Sends a request to the hub. Its outcome has this number.

@@ -9,7 +9,9 @@ pub(crate) enum AppInput {
     Key(KeyEvent),
     /// Text of a bracketed paste.
     Paste(String),
+    /// Pages get the position within the page.
     Mouse(MouseEvent),
+    /// Pages get the size of the page.
     Resize {
         width: u16,
         height: u16,

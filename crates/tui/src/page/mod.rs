@@ -1,13 +1,13 @@
-//! What the pages have in common: inputs, effects, and the context in which an input is handled.
+//! What the pages have in common: inputs, effects, the context in which an input is handled, and a field for one line.
 
 mod context;
 mod effect;
 mod input;
+mod line_field;
 mod options;
-mod page_keys;
 
 pub(crate) use context::{PageChange, UpdateContext, UpdateResult};
 pub(crate) use effect::AppEffect;
 pub(crate) use input::AppInput;
+pub(crate) use line_field::LineField;
 pub(crate) use options::{ActivePage, ViewOptions};
-pub(crate) use page_keys::{PageAction, find_page_action};

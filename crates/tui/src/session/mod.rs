@@ -4,6 +4,7 @@ mod transcript_pane;
 
 use crate::{
     hub::{HubRequest, SessionRow},
+    keymap::KeyContext,
     page::{AppInput, UpdateContext},
 };
 pub(crate) use transcript_pane::{FindStatus, TranscriptPane};
@@ -27,6 +28,11 @@ impl SessionView {
 
     pub(crate) fn session_id(&self) -> &str {
         &self.session
+    }
+
+    /// What has the focus, for the keys and the footer.
+    pub(crate) fn focus(&self) -> KeyContext {
+        KeyContext::Composer
     }
 
     /// Handles keys while the page has the focus, and everything that concerns the session at any time.

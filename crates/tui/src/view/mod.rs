@@ -1,11 +1,24 @@
 //! Draws the state into a frame: a header, the page, and the keys. A line in every page names an open request.
 
+mod board;
+mod board_columns;
+mod board_dialog;
+#[cfg(test)]
+mod board_frames;
+mod footer;
+mod header;
+mod help;
+mod popup;
 mod session;
 
 use crate::{
     app::{AppState, frame_layout},
     page::ActivePage,
 };
+use board::draw_board;
+use footer::draw_footer;
+use header::{draw_connection, draw_header, draw_request_line};
+use help::draw_help;
 use ratatui::Frame;
 use session::draw_session;
 
@@ -13,12 +26,21 @@ use session::draw_session;
 pub(crate) fn draw(state: &AppState, frame: &mut Frame<'_>) {
     let layout = frame_layout(state);
     let buffer = frame.buffer_mut();
+    draw_header(state, layout.header, buffer);
+    draw_connection(state, layout.connection, buffer);
+    draw_request_line(state, layout.request, buffer);
     let cursor = match (state.page, &state.session) {
         (ActivePage::Session, Some(session)) => {
             draw_session(session, &state.theme, layout.page, buffer)
         }
-        _ => None,
+        (ActivePage::Board | ActivePage::Session, _) => draw_board(state, layout.page, buffer),
+        (ActivePage::Inbox, _) => None,
+        (ActivePage::Help, _) => {
+            draw_help(&state.help, &state.theme, layout.page, buffer);
+            None
+        }
     };
+    draw_footer(state, layout.footer, buffer);
     if let Some(cursor) = cursor {
         frame.set_cursor_position(cursor);
     }

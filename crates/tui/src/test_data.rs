@@ -1,0 +1,218 @@
+//! Rows, requests and a whole interface that the tests share.
+
+use crate::{
+    app::AppState,
+    hub::{ConnectionState, HubUpdate, OpenRequest, SessionRow, SessionState},
+    keymap::KeyBindings,
+    page::{AppEffect, AppInput, ViewOptions},
+    view::draw,
+};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use jackfield_events::Time;
+use jackfield_protocol::parse_rfc3339;
+use jackfield_views::UsageCost;
+use ratatui::{Terminal, backend::TestBackend, layout::Position};
+use std::fmt::Write as _;
+
+/// The time in the tests.
+pub(crate) const NOW: &str = "2026-11-18T06:30:00.000Z";
+
+/// An idle session without a title.
+pub(crate) fn session_row(id: &str) -> SessionRow {
+    SessionRow {
+        session_id: id.to_owned(),
+        agent: "claude".to_owned(),
+        cwd: "/user/me/src/parser".to_owned(),
+        state: SessionState::Idle,
+        opened_at: "2026-11-18T06:00:00.000Z".to_owned(),
+        updated_at: "2026-11-18T06:00:00.000Z".to_owned(),
+        ..SessionRow::default()
+    }
+}
+
+/// Sessions in several projects and in all states.
+pub(crate) fn demo_rows() -> Vec<SessionRow> {
+    let row = |id: &str, agent: &str, cwd: &str, title: &str, state, updated: &str| SessionRow {
+        agent: agent.to_owned(),
+        cwd: cwd.to_owned(),
+        title: Some(title.to_owned()),
+        state,
+        updated_at: updated.to_owned(),
+        ..session_row(id)
+    };
+    let cost = |amount| Some(UsageCost { amount, currency: "USD".to_owned() });
+    let (parser, shop) = ("/user/me/src/parser", "/user/me/work/shop");
+    vec![
+        SessionRow {
+            asks: 1,
+            doing: Some("waits for an answer to ask 1 for 2 min".to_owned()),
+            cost: cost(0.4213),
+            ..row("s-7f3a", "codex", parser, "Fix the lexer for nested comments", SessionState::Asks, "2026-11-18T06:28:00.000Z")
+        },
+        SessionRow {
+            doing: Some("no output for 12 s; shell command `cargo test -p parser` running 1 min 4 s; process alive".to_owned()),
+            cost: cost(1.5),
+            queued: 2,
+            ..row("s-91c2", "claude", parser, "Write property tests", SessionState::Working, "2026-11-18T06:29:58.000Z")
+        },
+        row("s-b204", "claude", parser, "Explain the grammar of expressions and where precedence is decided", SessionState::Idle, "2026-11-18T05:10:00.000Z"),
+        SessionRow {
+            name: Some("release notes".to_owned()),
+            ..row("s-b2aa", "gemini", parser, "Summarize the changes since 0.4", SessionState::Asleep, "2026-11-15T08:00:00.000Z")
+        },
+        SessionRow {
+            cost: cost(12.3),
+            ..row("s-c001", "opencode", shop, "検索ページを速くする 🚀", SessionState::Working, "2026-11-18T06:29:30.000Z")
+        },
+        row("s-c002", "claude", shop, "Checkout\u{1b}[2J fails\nwith two coupons", SessionState::Idle, "2026-11-18T06:12:00.000Z"),
+        row("s-c003", "claude", shop, "Old import", SessionState::Closed, "2026-11-02T06:12:00.000Z"),
+        row("s-d001", "goose", "/srv/deployments/customers/northwind/infrastructure/terraform", "Plan the move to the new cluster", SessionState::Idle, "2026-11-18T03:00:00.000Z"),
+    ]
+}
+
+/// The same in a fleet.
+pub(crate) fn fleet_rows() -> Vec<SessionRow> {
+    let hosts = ["build-1", "build-2", "gpu-west-europe-3"];
+    let rows = demo_rows().into_iter().zip(hosts.into_iter().cycle());
+    rows.map(|(row, host)| SessionRow { host: Some(host.to_owned()), ..row }).collect()
+}
+
+pub(crate) fn key(code: KeyCode) -> AppInput {
+    AppInput::Key(KeyEvent::new(code, KeyModifiers::NONE))
+}
+
+pub(crate) fn control_key(letter: char) -> AppInput {
+    AppInput::Key(KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL))
+}
+
+/// An interface with a clock that the test moves.
+pub(crate) struct TestApp {
+    pub(crate) state: AppState,
+    pub(crate) now: Time,
+}
+
+impl TestApp {
+    /// Connected, without the lists of the hub.
+    pub(crate) fn new(width: u16, height: u16) -> TestApp {
+        let options = ViewOptions {
+            home: Some("/user/me".to_owned()),
+            cwd: "/user/me/src/parser".to_owned(),
+            ..ViewOptions::default()
+        };
+        let now = Time(parse_rfc3339(NOW).unwrap());
+        let state = AppState::new(options, KeyBindings::default(), (width, height), now);
+        let mut app = TestApp { state, now };
+        app.send(AppInput::Resize { width, height });
+        app.hub(HubUpdate::Connection(ConnectionState::Connected));
+        app
+    }
+
+    /// With these lists.
+    pub(crate) fn with_lists(
+        (width, height): (u16, u16),
+        sessions: Vec<SessionRow>,
+        requests: Vec<OpenRequest>,
+    ) -> TestApp {
+        let mut app = TestApp::new(width, height);
+        app.hub(HubUpdate::Lists { sessions, requests });
+        app
+    }
+
+    pub(crate) fn send(&mut self, input: AppInput) -> Vec<AppEffect> {
+        self.state.update(self.now, input)
+    }
+
+    pub(crate) fn hub(&mut self, update: HubUpdate) -> Vec<AppEffect> {
+        self.send(AppInput::Hub(update))
+    }
+
+    /// New or different rows.
+    pub(crate) fn change_rows(&mut self, sessions: Vec<SessionRow>) -> Vec<AppEffect> {
+        self.hub(HubUpdate::Changes {
+            sessions,
+            requests: Vec::new(),
+            removed: Vec::new(),
+            answered: Vec::new(),
+        })
+    }
+
+    /// Presses the keys of a text one after the other.
+    pub(crate) fn type_text(&mut self, text: &str) -> Vec<AppEffect> {
+        text.chars().flat_map(|it| self.send(key(KeyCode::Char(it)))).collect()
+    }
+
+    pub(crate) fn press(&mut self, code: KeyCode) -> Vec<AppEffect> {
+        self.send(key(code))
+    }
+
+    /// Moves the clock, and sends a tick.
+    pub(crate) fn pass_ms(&mut self, ms: u64) -> Vec<AppEffect> {
+        self.now = self.now.plus(ms);
+        self.send(AppInput::Tick)
+    }
+
+    /// Draws a frame as `terminal` does, and returns its text without spaces at the ends of lines.
+    pub(crate) fn draw(&mut self) -> String {
+        let (width, height) = self.state.size;
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+        terminal.draw(|frame| draw(&self.state, frame)).unwrap();
+        self.state.update(self.now, AppInput::Drawn);
+        let cursor = terminal.get_cursor_position().unwrap();
+        let buffer = terminal.backend().buffer();
+        let lines = buffer.content().chunks(usize::from(width.max(1)));
+        let mut text = String::new();
+        for cells in lines {
+            let mut skipped = 0;
+            let mut line = String::new();
+            for cell in cells {
+                if skipped == 0 {
+                    line.push_str(cell.symbol());
+                    skipped = crate::text::cell_width(cell.symbol()).max(1);
+                }
+                skipped -= 1;
+            }
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        if cursor != Position::ORIGIN {
+            let _ = writeln!(text, "cursor: column {}, line {}", cursor.x, cursor.y);
+        }
+        text
+    }
+}
+
+/// Makes a test for each state and each size: the drawn frame equals its snapshot.
+macro_rules! frame_tests {
+    ($($name:ident: $build:expr,)*) => {
+        $(
+            mod $name {
+                #[allow(unused_imports, reason = "not all states need all imports")]
+                use super::*;
+
+                $crate::test_data::frame_tests!(@size $name, at_40x12, 40, 12, $build);
+                $crate::test_data::frame_tests!(@size $name, at_60x15, 60, 15, $build);
+                $crate::test_data::frame_tests!(@size $name, at_80x24, 80, 24, $build);
+                $crate::test_data::frame_tests!(@size $name, at_120x40, 120, 40, $build);
+                $crate::test_data::frame_tests!(@size $name, at_200x60, 200, 60, $build);
+            }
+        )*
+    };
+    (@size $name:ident, $test:ident, $width:literal, $height:literal, $build:expr) => {
+        #[test]
+        fn $test() {
+            let build: fn((u16, u16)) -> $crate::test_data::TestApp = $build;
+            let name = concat!(stringify!($name), "_", $width, "x", $height);
+            $crate::test_data::check_frame(name, build(($width, $height)));
+        }
+    };
+}
+pub(crate) use frame_tests;
+
+/// Compares a frame with its snapshot in `view/snapshots`.
+pub(crate) fn check_frame(name: &str, mut app: TestApp) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.set_snapshot_path(concat!(env!("CARGO_MANIFEST_DIR"), "/src/view/snapshots"));
+    settings.bind(|| insta::assert_snapshot!(name, app.draw()));
+}
