@@ -37,6 +37,8 @@ mod session_name;
 mod sessions;
 mod storage;
 mod tenant;
+#[cfg(test)]
+mod test_hub;
 pub mod timer;
 mod unique_json;
 
