@@ -574,7 +574,8 @@ export interface paths {
         };
         /**
          * Find a text in the prompts, messages, thoughts and tool calls of a session
-         * @description A match may be split over several chunks of one message. The whole log is read, and the session is not woken.
+         * @description A match may be split over several chunks of one message. The log is read from its beginning, and the session is not
+         *     woken.
          */
         get: operations["find_in_session"];
         put?: never;

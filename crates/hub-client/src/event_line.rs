@@ -62,6 +62,11 @@ impl EventLine {
         memmem::find(&self.params, text.as_bytes()).is_some()
     }
 
+    /// The event with its session id, as JSON.
+    pub fn json(&self) -> &[u8] {
+        &self.params
+    }
+
     /// The event as the journal stores it, with its sequence number first.
     pub fn to_journal_text(&self) -> String {
         format!("{{{}", String::from_utf8_lossy(&self.params[self.members_start..]))

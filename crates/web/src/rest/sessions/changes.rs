@@ -10,6 +10,7 @@ use crate::rest::{
     extract::{PathParams, QueryParams},
 };
 use axum::{Json, extract::State};
+use jackfield_events::EventKind;
 use jackfield_hub_client::EventLine;
 use jackfield_views::{FileChanges, TurnChanges};
 use serde::{Deserialize, Serialize};
@@ -21,8 +22,8 @@ use utoipa::{IntoParams, ToSchema};
 pub(crate) struct SessionChanges {
     /// By turn, as tool calls report them.
     turns: Vec<TurnChanges>,
-    /// What differs from the last commit, whoever changed it; `null` if the working directory is not in a git
-    /// repository on this machine.
+    /// What differs from the last commit, including changes that the session did not make; `null` if the working
+    /// directory is not in a git repository on this machine.
     git: Option<GitChanges>,
 }
 
@@ -43,13 +44,27 @@ pub(crate) async fn session_changes(
     PathParams(id): PathParams<String>,
 ) -> Result<Json<SessionChanges>, ApiError> {
     let mut changes = FileChanges::default();
-    let fold = |line: EventLine| line.to_event().iter().for_each(|it| changes.fold_event(it));
+    let fold = |line: EventLine| {
+        if may_report_changes(&line) {
+            line.to_event().iter().for_each(|it| changes.fold_event(it));
+        }
+    };
     state.hub.open_log(&id, 0).await?.read_existing(fold).await?;
     let git = match open_repository(&state, &id).await? {
         Some(view) => view.read_changes().await,
         None => None,
     };
     Ok(Json(SessionChanges { turns: changes.finish(), git }))
+}
+
+/// Whether an event can be a tool call or the start of a turn. Most events are text and need not be parsed; letters of
+/// a name may be escaped.
+fn may_report_changes(line: &EventLine) -> bool {
+    match line.kind() {
+        Some(EventKind::Prompted) => true,
+        Some(EventKind::Said) => line.contains("tool_call") || line.contains(r"\u"),
+        _ => false,
+    }
 }
 
 #[derive(Debug, Deserialize, IntoParams)]

@@ -6,7 +6,8 @@ use crate::rest::{
     extract::{LogNumber, PathParams, QueryParams},
 };
 use axum::{Json, extract::State};
-use jackfield_hub_client::EventLine;
+use jackfield_events::EventKind;
+use jackfield_hub_client::LogEntry;
 use jackfield_views::{TextFinder, TextMatch};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -43,7 +44,8 @@ pub(crate) struct MatchList {
 
 /// Find a text in the prompts, messages, thoughts and tool calls of a session
 ///
-/// A match may be split over several chunks of one message. The whole log is read, and the session is not woken.
+/// A match may be split over several chunks of one message. The log is read from its beginning, and the session is not
+/// woken.
 #[utoipa::path(
     get, path = "/api/sessions/{sessionId}/find", tag = "sessions",
     params(("sessionId" = String, Path, example = "s-7f3abcdefghi"), FindQuery),
@@ -68,8 +70,15 @@ pub(crate) async fn find_in_session(
         return Err(ApiError::invalid(format!("`text` must have 1 to {TEXT_BYTES_MAX} bytes")));
     }
     let mut finder = TextFinder::new(&text, before.map(|it| it.0), limit);
-    let fold = |line: EventLine| line.to_event().iter().for_each(|it| finder.fold_event(it));
-    state.hub.open_log(&id, 0).await?.read_existing(fold).await?;
+    let mut log = state.hub.open_log(&id, 0).await?;
+    while let LogEntry::Event(line) = log.next_entry().await? {
+        if finder.is_complete_at(line.seq) {
+            break;
+        }
+        if matches!(line.kind(), Some(EventKind::Said | EventKind::Prompted)) {
+            finder.search_line(line.json());
+        }
+    }
     let (matches, has_more) = finder.finish();
     Ok(Json(MatchList { matches, has_more }))
 }

@@ -1,10 +1,13 @@
 //! Finds a text in a whole session, also where it is split over several chunks of one message.
 
+mod update_line;
+
 use crate::timeline::content_text;
 use jackfield_events::{AgentMessage, EventBody, ReceivedEvent, TurnStarted};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::VecDeque;
+use update_line::{UpdateLine, WordFilter};
 use utoipa::ToSchema;
 
 /// Chunks of a message are joined up to this size before they are searched.
@@ -41,6 +44,7 @@ pub struct TextMatch {
 pub struct TextFinder {
     /// In lower case.
     needle: Vec<char>,
+    filter: WordFilter,
     /// Only matches that begin before this event.
     before: u64,
     matches_max: usize,
@@ -68,8 +72,10 @@ struct EventStart {
 impl TextFinder {
     /// Finds `text` regardless of case, and keeps the last `matches_max` matches before the event `before`.
     pub fn new(text: &str, before: Option<u64>, matches_max: usize) -> TextFinder {
+        let needle: Vec<char> = text.chars().flat_map(char::to_lowercase).collect();
         TextFinder {
-            needle: text.chars().flat_map(char::to_lowercase).collect(),
+            filter: WordFilter::new(&needle),
+            needle,
             before: before.unwrap_or(u64::MAX),
             matches_max,
             matches: VecDeque::new(),
@@ -78,42 +84,69 @@ impl TextFinder {
         }
     }
 
-    /// Searches the next event.
-    pub fn fold_event(&mut self, event: &ReceivedEvent) {
-        let seq = event.seq.map_or(0, |it| it.0);
-        if self.before <= seq && self.message.part.is_none() {
+    /// Whether no match can begin in this event or a later one.
+    pub fn is_complete_at(&self, seq: u64) -> bool {
+        self.before <= seq && self.message.part.is_none()
+    }
+
+    /// Searches the next event, given as JSON. Only events with prompts and messages of the agent have text.
+    pub fn search_line(&mut self, line: &[u8]) {
+        let update = UpdateLine::parse(line);
+        if update.is_some_and(|it| self.search_update(&it, line)) {
             return;
         }
-        let start = EventStart { seq, at: event.at.0, byte: 0 };
+        let event = serde_json::from_slice(line).ok();
+        if let Some(event) = event.and_then(|it| ReceivedEvent::from_value(it).ok()) {
+            self.search_event(&event);
+        }
+    }
+
+    /// Searches a chunk of a message, and skips what cannot match. Returns whether that was possible.
+    fn search_update(&mut self, update: &UpdateLine<'_>, line: &[u8]) -> bool {
+        let start = EventStart { seq: update.seq, at: update.at, byte: 0 };
+        if let Some(part) = chunk_part(update.kind()) {
+            let Some(text) = update.chunk_text() else { return false };
+            self.add_chunk(part, &text, start);
+            return true;
+        }
+        if !is_tool_call(update.kind()) {
+            return true;
+        }
+        let is_skipped = !self.filter.may_match(line);
+        if is_skipped {
+            self.search_message();
+        }
+        is_skipped
+    }
+
+    fn search_event(&mut self, event: &ReceivedEvent) {
+        let start = EventStart { seq: event.seq.map_or(0, |it| it.0), at: event.at.0, byte: 0 };
         match &event.body {
             EventBody::Prompted(TurnStarted { frame, .. }) => {
-                self.search_message();
                 let blocks = frame["params"]["prompt"].as_array();
                 let texts = blocks.into_iter().flatten().filter_map(|it| it["text"].as_str());
                 let text = texts.collect::<Vec<_>>().join("\n");
-                self.add_chunk(MatchedPart::Prompt, &text, start);
-                self.search_message();
+                self.search_text(MatchedPart::Prompt, &text, start);
             }
             EventBody::Said(AgentMessage { frame, .. }) => {
-                self.fold_update(&frame["params"]["update"], start);
+                let update = &frame["params"]["update"];
+                let kind = update["sessionUpdate"].as_str().unwrap_or_default();
+                if let Some(part) = chunk_part(kind) {
+                    let text = content_text(&update["content"]).unwrap_or_default();
+                    self.add_chunk(part, &text, start);
+                } else if is_tool_call(kind) {
+                    self.search_text(MatchedPart::Tool, &tool_text(update), start);
+                }
             }
             _ => {}
         }
     }
 
-    fn fold_update(&mut self, update: &Value, start: EventStart) {
-        let text = content_text(&update["content"]).unwrap_or_default();
-        match update["sessionUpdate"].as_str() {
-            Some("agent_message_chunk") => self.add_chunk(MatchedPart::Text, &text, start),
-            Some("agent_thought_chunk") => self.add_chunk(MatchedPart::Thought, &text, start),
-            Some("user_message_chunk") => self.add_chunk(MatchedPart::Prompt, &text, start),
-            Some("tool_call" | "tool_call_update") => {
-                self.search_message();
-                self.add_chunk(MatchedPart::Tool, &tool_text(update), start);
-                self.search_message();
-            }
-            _ => {}
-        }
+    /// Searches a text that has no chunks.
+    fn search_text(&mut self, part: MatchedPart, text: &str, start: EventStart) {
+        self.search_message();
+        self.add_chunk(part, text, start);
+        self.search_message();
     }
 
     /// The matches, the newest first, and whether there are earlier ones.
@@ -157,22 +190,46 @@ impl TextFinder {
     }
 }
 
+/// What the chunks of an update are part of.
+fn chunk_part(kind: &str) -> Option<MatchedPart> {
+    match kind {
+        "agent_message_chunk" => Some(MatchedPart::Text),
+        "agent_thought_chunk" => Some(MatchedPart::Thought),
+        "user_message_chunk" => Some(MatchedPart::Prompt),
+        _ => None,
+    }
+}
+
+fn is_tool_call(kind: &str) -> bool {
+    matches!(kind, "tool_call" | "tool_call_update")
+}
+
 /// The byte ranges of all matches, which do not overlap.
 fn find_all(text: &str, needle: &[char]) -> Vec<(usize, usize)> {
     let Some(first) = needle.first() else { return Vec::new() };
+    let is_ascii = text.is_ascii();
     let mut found = Vec::new();
     let mut from = 0;
-    while let Some(next) = text[from..].chars().next() {
-        let starts = next.to_lowercase().next() == Some(*first);
-        match starts.then(|| match_at(&text[from..], needle)).flatten() {
+    while let Some(start) = find_start(&text[from..], *first, is_ascii) {
+        from += start;
+        match match_at(&text[from..], needle) {
             Some(bytes) => {
                 found.push((from, from + bytes));
                 from += bytes;
             }
-            None => from += next.len_utf8(),
+            None => from += text[from..].chars().next().map_or(1, char::len_utf8),
         }
     }
     found
+}
+
+/// The offset of the next character whose lower case begins with `first`.
+fn find_start(text: &str, first: char, is_ascii: bool) -> Option<usize> {
+    if is_ascii {
+        let first = u8::try_from(first).ok()?;
+        return memchr::memchr2(first, first.to_ascii_uppercase(), text.as_bytes());
+    }
+    text.char_indices().find(|(_, it)| it.to_lowercase().next() == Some(first)).map(|(at, _)| at)
 }
 
 /// The number of bytes at the start of `text` that are the needle in any case.
@@ -218,7 +275,7 @@ fn tool_text(update: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_events::build_event;
+    use proptest::{collection::vec, prelude::*};
     use serde_json::json;
 
     fn chunk(seq: u64, kind: &str, text: &str) -> Value {
@@ -235,9 +292,19 @@ mod tests {
     ) -> (Vec<TextMatch>, bool) {
         let mut finder = TextFinder::new(text, before, max);
         for event in events {
-            finder.fold_event(&build_event(event));
+            let seq = event["seq"].as_u64().unwrap();
+            if !finder.is_complete_at(seq) {
+                finder.search_line(line(event).as_bytes());
+            }
         }
         finder.finish()
+    }
+
+    /// The event with the members that every event of its kind has.
+    fn line(event: &Value) -> String {
+        let mut line = event.clone();
+        (line["turn"], line["by"]) = (json!(1), json!("editor"));
+        line.to_string()
     }
 
     fn places(found: &[TextMatch]) -> Vec<(u64, MatchedPart, usize)> {
@@ -283,5 +350,48 @@ mod tests {
         assert_eq!(find(&events, "STRASSE", None, 9).0, []);
         assert_eq!(find(&events, "straße", None, 9).0[0].snippet, "😀 ÄÖ ü straße");
         assert_eq!(find(&events, "", None, 9).0, []);
+    }
+
+    /// A JSON string, in which every character may be written as an escape.
+    fn json_string(text: &str, is_escaped: bool) -> String {
+        if !is_escaped {
+            return Value::from(text).to_string();
+        }
+        let escapes = text.encode_utf16().map(|it| format!("\\u{it:04x}"));
+        format!("\"{}\"", escapes.collect::<String>())
+    }
+
+    /// A chunk, a tool call, a prompt or an update without text.
+    fn line_of_kind(seq: usize, kind: usize, text: &str, is_escaped: bool) -> String {
+        let text = json_string(text, is_escaped);
+        let update = match kind {
+            0 => format!(r#""sessionUpdate":"agent_message_chunk","content":{{"text":{text}}}"#),
+            1 => format!(r#""sessionUpdate":"agent_thought_chunk","content":[{text},1]"#),
+            2 => format!(r#""sessionUpdate":"tool_call","title":{text},"rawInput":{{"a":{text}}}"#),
+            3 => format!(r#""sessionUpdate":"tool_call_update","rawInput":{{{text}:1E22}}"#),
+            _ => format!(r#""sessionUpdate":"plan","entries":[{text}]"#),
+        };
+        let frame =
+            format!(r#"{{"params":{{"prompt":[{{"text":{text}}}],"update":{{{update}}}}}}}"#);
+        let is = if kind == 5 { "prompted" } else { "said" };
+        format!(r#"{{"seq":{seq},"at":1,"is":"{is}","turn":1,"by":"x","frame":{frame}}}"#)
+    }
+
+    proptest! {
+        #[test]
+        fn skipped_events_have_no_match(
+            lines in vec((0..6_usize, "[abkK\u{212a}İ1e2 \\n\"\\\\ä\u{7}]{0,6}", any::<bool>()), 1..12),
+            needle in "[abkK\u{212a}İ1e2 \\n\"ä]{1,4}",
+        ) {
+            let mut finder = TextFinder::new(&needle, None, 1000);
+            let mut finder_of_all = TextFinder::new(&needle, None, 1000);
+            for (seq, (kind, text, is_escaped)) in lines.iter().enumerate() {
+                let line = line_of_kind(seq, *kind, text, *is_escaped);
+                finder.search_line(line.as_bytes());
+                let event = serde_json::from_str(&line).unwrap();
+                finder_of_all.search_event(&ReceivedEvent::from_value(event).unwrap());
+            }
+            prop_assert_eq!(finder.finish(), finder_of_all.finish());
+        }
     }
 }
