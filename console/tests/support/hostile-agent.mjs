@@ -31,7 +31,7 @@ const toolCall = (text, index) => ({
   locations: [{ path: text, line: 1 }],
   content: [
     { type: "content", content: { type: "text", text } },
-    { type: "diff", path: `/work/${text}`, oldText: text, newText: `${text}\nchanged` },
+    { type: "diff", path: `/project/${text}`, oldText: text, newText: `${text}\nchanged` },
   ],
 });
 
