@@ -1,4 +1,8 @@
-/** Opens the log of a session for a component: its items and its state, updated at most once per frame. */
+/**
+ * Opens the log of a session for a component: its items and its state, updated at most once per frame.
+ *
+ * If drawing takes long, the page is left as much time for other work before the next update.
+ */
 
 import { JackfieldError } from "jackfield-client";
 import { createSignal, onCleanup, type Accessor } from "solid-js";
@@ -6,6 +10,7 @@ import { takeEarlyLog } from "../api/early-log";
 import { readLog, type LogQuery } from "../api/log";
 import type { Item } from "../transcript/item";
 import { followLog } from "./daemon";
+import { FrameQueue } from "./frame-queue";
 import { SessionLog, type LogPosition, type LogState } from "./session-log";
 
 export interface OpenSessionLog {
@@ -27,26 +32,15 @@ export function openSessionLog(sessionId: string, position: LogPosition): OpenSe
     // Everything but a request that the daemon refuses. After signing in again, reading goes on.
     canRetry: (error: unknown) => !isStatus(error, (it) => it >= 400 && it < 500 && it !== 401 && it !== 429),
   };
-  let isScheduled = false;
-  const log = new SessionLog(source, () => {
-    if (isScheduled) return;
-    isScheduled = true;
-    nextFrame(publish);
-  });
+  const updates = new FrameQueue(() => publish());
+  const log = new SessionLog(source, () => updates.request());
   const [items, setItems] = createSignal<readonly Item[]>([]);
   const [state, setState] = createSignal<LogState>(log.state);
   const publish = (): void => {
-    isScheduled = false;
     setState(log.state);
     setItems([...log.items]);
   };
   void log.open(position).then(publish);
   onCleanup(() => log.close());
   return { log, items, state };
-}
-
-/** A page in the background has no frames. */
-function nextFrame(callback: () => void): void {
-  if (document.visibilityState === "visible") requestAnimationFrame(callback);
-  else setTimeout(callback, 500);
 }

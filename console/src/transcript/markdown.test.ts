@@ -2,11 +2,13 @@
 
 /** Tests of the HTML that texts of agents become. */
 
-import { describe, expect, test } from "vitest";
-import { markdownBlocks, type MarkdownBlock } from "./markdown";
+import { Lexer } from "marked";
+import { describe, expect, test, vi } from "vitest";
+import { GrowingMarkdown, type MarkdownBlock } from "./markdown";
 
 const html = (text: string): string =>
-  markdownBlocks(text, [])
+  new GrowingMarkdown()
+    .update(text)
     .map((it) => (it.kind === "html" ? String(it.html) : `<code>${it.text}</code>`))
     .join("");
 
@@ -75,13 +77,53 @@ test("raster images in the text itself are shown", () => {
 });
 
 test("a growing text keeps its earlier blocks", () => {
+  const growing = new GrowingMarkdown();
   let blocks: MarkdownBlock[] = [];
   const text = "# Title\n\nOne paragraph.\n\n```rust\nfn main() {}\n```\n\n- a\n- b\n\nEnd";
   let earlier: MarkdownBlock | undefined;
   for (let length = 1; length <= text.length; length += 1) {
-    blocks = markdownBlocks(text.slice(0, length), blocks);
+    blocks = growing.update(text.slice(0, length));
     if (length > 30) expect(blocks[0]).toBe((earlier ??= blocks[0]));
   }
   expect(blocks.map((it) => it.kind).join(" ")).toBe("html html code html html");
   expect(blocks[2]).toMatchObject({ language: "rust", text: "fn main() {}" });
+});
+
+test("a text that has grown has the same blocks as the whole text", () => {
+  const parts = [
+    "Some text with a [link] and more.\n\n",
+    "[link]: https://a.example/\n\n",
+    "- one\n\n- two\n\n  more of two\n\n1. first\n2. second\n\n",
+    "| a | b |\n|---|---|\n| 1 | 2 |\n\nTitle\n===\n\n> quoted\nlazy\n\n",
+    "```\ncode\n\nmore code\n```\n    indented\n\n***\n\nA [link] again, and the end.",
+  ];
+  const text = parts.join("");
+  const growing = new GrowingMarkdown();
+  for (let length = 1; length < text.length; length += 1) growing.update(text.slice(0, length));
+  // The first paragraph was parsed before its link was defined.
+  const [first, ...others] = growing.update(text);
+  const [, ...expected] = new GrowingMarkdown().update(text);
+  expect(first?.kind === "html" && String(first.html)).toContain("[link]");
+  expect(others.map((it) => ({ ...it }))).toEqual(expected.map((it) => ({ ...it })));
+  expect(growing.update("other text")).toHaveLength(1);
+});
+
+test("the work for a chunk does not grow with the message", () => {
+  const lex = vi.spyOn(Lexer.prototype, "lex");
+  const chunk = "word **bold** and `code`. ";
+  const measure = (text: (count: number) => string): { chars: number; blocks: number } => {
+    const growing = new GrowingMarkdown();
+    let [before, blocks]: [MarkdownBlock[], number] = [[], 0];
+    lex.mockClear();
+    for (let count = 1; count <= 300; count += 1) {
+      const next = growing.update(text(count));
+      blocks = Math.max(blocks, next.filter((it) => !before.includes(it)).length);
+      before = next;
+    }
+    return { chars: Math.max(...lex.mock.calls.map(([source]) => source.length)), blocks };
+  };
+  const paragraphs = measure((count) => `${chunk.repeat(4)}\n\n`.repeat(count));
+  expect(paragraphs.blocks).toBeLessThanOrEqual(2);
+  expect(paragraphs.chars).toBeLessThan(4 * 4 * chunk.length);
+  lex.mockRestore();
 });

@@ -6,7 +6,7 @@
  */
 
 import DOMPurify from "dompurify";
-import { Marked, type Token, type Tokens } from "marked";
+import { Lexer, Marked, type Token, type Tokens, type TokensList } from "marked";
 import { visibleProse } from "../ui/visible-text";
 
 /** A top-level part of a text: code is drawn by its own component, everything else is HTML. */
@@ -89,18 +89,58 @@ function sanitize(html: string): string {
   }) as unknown as string;
 }
 
-/** The blocks of a text. Blocks that `before` has are reused, so that a growing text only draws its last one again. */
-export function markdownBlocks(text: string, before: readonly MarkdownBlock[]): MarkdownBlock[] {
-  const visible = visibleProse(text);
-  try {
-    const tokens = markdown.lexer(visible);
-    const { links } = tokens;
-    const known = new Map(before.map((it) => [it.raw, it]));
-    return tokens.filter((it) => it.type !== "space").map((it) => known.get(it.raw) ?? newBlock(it, links));
-  } catch (error) {
-    // Thousands of nested quotes or lists exceed the stack of the parser: the text is shown as it is.
-    if (!(error instanceof RangeError)) throw error;
-    return [{ raw: visible, kind: "code", text: visible, language: "" }];
+/** The beginning of a block decides whether it continues the one before, such as a list; this many characters do. */
+const SURE_CHARS = 8;
+
+/** The blocks of a text that grows. What is before its last blocks is parsed once. */
+export class GrowingMarkdown {
+  #blocks: MarkdownBlock[] = [];
+  /** The number of blocks that do not change any more, and their text. */
+  #finishedBlocks = 0;
+  #finishedText = "";
+  /** The definitions of links in this text. */
+  #links: Record<string, unknown> = {};
+
+  update(text: string): MarkdownBlock[] {
+    const visible = visibleProse(text);
+    if (!visible.startsWith(this.#finishedText)) this.#restart();
+    try {
+      return (this.#blocks = this.#parse(visible));
+    } catch (error) {
+      // Thousands of nested quotes or lists exceed the stack of the parser: the text is shown as it is.
+      if (!(error instanceof RangeError)) throw error;
+      this.#restart();
+      return (this.#blocks = [{ raw: visible, kind: "code", text: visible, language: "" }]);
+    }
+  }
+
+  #restart(): void {
+    [this.#finishedBlocks, this.#finishedText, this.#links] = [0, "", {}];
+  }
+
+  #parse(visible: string): MarkdownBlock[] {
+    const lexer = new Lexer(markdown.defaults);
+    Object.assign(lexer.tokens.links, this.#links);
+    const all = lexer.lex(visible.slice(this.#finishedText.length));
+    const tokens = all.filter((it) => it.type !== "space");
+    const added = tokens.map((it, index) => {
+      const old = this.#blocks[this.#finishedBlocks + index];
+      return old?.raw === it.raw ? old : newBlock(it, all.links);
+    });
+    const blocks = [...this.#blocks.slice(0, this.#finishedBlocks), ...added];
+    const lastSure = tokens.findLastIndex((it) => it.raw.length >= SURE_CHARS);
+    if (lastSure > 0) this.#finish(visible, all, all.indexOf(tokens[lastSure] as Token), lastSure);
+    return blocks;
+  }
+
+  /** The first `count` of these tokens, with `blocks` blocks, are finished. */
+  #finish(visible: string, tokens: TokensList, count: number, blocks: number): void {
+    const text = this.#finishedText + tokens.slice(0, count).map((it) => it.raw).join("");
+    // The rest is parsed from here on, so the place has to be exact.
+    if (!visible.startsWith(text)) return;
+    this.#finishedText = text;
+    this.#finishedBlocks += blocks;
+    Object.assign(this.#links, tokens.links);
   }
 }
 

@@ -34,6 +34,21 @@ test("finished parts of a growing message are the same rows", () => {
   expect(before.length).toBeGreaterThan(5);
 });
 
+test("a chunk of a long paragraph changes its last rows, which are short", () => {
+  const list = new RowList();
+  let [text, before]: [string, Row[]] = ["", []];
+  for (let count = 0; count < 3000; count += 1) {
+    text += `word ${count} `;
+    const rows = list.update([message(text)]);
+    const changed = rows.filter((it, index) => it !== before[index]);
+    expect(changed.length).toBeLessThanOrEqual(2);
+    expect(textOf(changed).length).toBeLessThan(10_000);
+    before = rows;
+  }
+  expect(textOf(before)).toBe(text);
+  expect(before.slice(0, -1).every((it) => it.isCut)).toBe(true);
+});
+
 test("loading the beginning of a message adds rows before, and keeps the others", () => {
   const list = new RowList();
   let rows = list.update([message(paragraphs.slice(45).join("").slice(500), 400)]);

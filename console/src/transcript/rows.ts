@@ -5,7 +5,7 @@
  */
 
 import type { AgentItem, Item, MessagePart } from "./item";
-import { splitMarkdown } from "./split-markdown";
+import { isCutParagraph, splitMarkdown } from "./split-markdown";
 
 export interface Row {
   key: string;
@@ -14,6 +14,8 @@ export interface Row {
   parts: readonly MessagePart[];
   isFirst: boolean;
   isLast: boolean;
+  /** The next row continues its last paragraph. */
+  isCut: boolean;
 }
 
 export class RowList {
@@ -50,15 +52,17 @@ interface KnownRows {
 function rowsOf(item: Item, before: KnownRows | undefined): Row[] {
   if (item.kind !== "message") {
     const parts = item.kind === "user" || item.kind === "thought" ? item.parts : [];
-    return [{ key: item.key, item, parts, isFirst: true, isLast: true }];
+    return [{ key: item.key, item, parts, isFirst: true, isLast: true, isCut: false }];
   }
   const drafts = growRows(item, before) ?? splitRows(item);
+  const known = new Map(before?.rows.map((it) => [it.key, it]));
   return drafts.map(({ key, part }, index) => {
-    const old = before?.rows.find((it) => it.key === key);
+    const old = known.get(key);
     const [isFirst, isLast] = [index === 0, index === drafts.length - 1];
     // A finished part of a message that grows is not drawn again.
     if (old && old.isFirst === isFirst && old.isLast === isLast && isSamePart(old.parts[0], part)) return old;
-    return { key, item, parts: [part], isFirst, isLast };
+    const isCut = !isLast && part.type === "text" && drafts[index + 1]?.part.type === "text" && isCutParagraph(part.text);
+    return { key, item, parts: [part], isFirst, isLast, isCut };
   });
 }
 

@@ -85,8 +85,12 @@ test("a second page gets the rows that are known, and the position of a session 
   stream.handlePageMessage(second.page, { type: "follow", sessionId: "s-1", after: 5 });
   expect(second.received.at(-1)).toEqual({ type: "position", sessionId: "s-1", last: 8 });
   daemon.send("log", { sessionId: "s-1", event: { seq: 9, at: 1, is: "said" } });
+  await settle(0);
+  stream.handlePageMessage(first.page, { type: "follow", sessionId: "s-1", after: 8 });
+  expect(first.received.slice(-2)).toMatchObject([{ type: "log", events: [{ seq: 9 }] }, { type: "position", last: 9 }]);
+  daemon.send("log", { sessionId: "s-1", event: { seq: 10, at: 1, is: "said" } });
   await settle();
-  expect([first.events(), second.events()]).toEqual([[8, 9], [9]]);
+  expect([first.events(), second.events()]).toEqual([[8, 9, 10], [9, 10]]);
   expect(daemon.urls.length).toBe(requests);
 });
 

@@ -61,6 +61,8 @@ export class ChangeStream {
           this.#positions.set(message.sessionId, message.after);
           this.#connect();
         } else if (message.after < last) {
+          // The page may only wait for events that it has not got yet.
+          this.#flush();
           page.send({ type: "position", sessionId: message.sessionId, last });
         }
         return;
@@ -212,6 +214,7 @@ export class ChangeStream {
   #flush(): void {
     const batch = this.#batch;
     this.#batch = new Batch();
+    clearTimeout(this.#batchTimer);
     this.#batchTimer = undefined;
     const { sessions, removed, asks, answered, logs, gone } = batch;
     if (sessions.size + removed.size) {

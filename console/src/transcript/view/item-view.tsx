@@ -28,7 +28,7 @@ export function ItemView(props: { row: Row }): JSX.Element {
         data-kind={props.row.item.kind}
         data-first-seq={props.row.item.seq}
         class={`item item-${props.row.item.kind}`}
-        classList={{ "item-continued": !props.row.isFirst, "item-target": view.target() === props.row.item.seq }}
+        classList={{ "item-continued": !props.row.isFirst, "item-cut": props.row.isCut, "item-target": view.target() === props.row.item.seq }}
       >
         <Switch>
           <Match when={as("user")}>

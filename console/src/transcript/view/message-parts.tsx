@@ -3,7 +3,7 @@
 import { createMemo, For, Match, Show, Switch, type JSX } from "solid-js";
 import { shortLine, visibleProse } from "../../ui/visible-text";
 import type { MessagePart } from "../item";
-import { isRasterImage, isSafeLink, markdownBlocks, type MarkdownBlock } from "../markdown";
+import { GrowingMarkdown, isRasterImage, isSafeLink, type MarkdownBlock } from "../markdown";
 import { CodeBlock } from "./code-block";
 import { LongText } from "./long-text";
 
@@ -54,7 +54,8 @@ function TextView(props: { text: string; isPlain: boolean }): JSX.Element {
 }
 
 export function MarkdownView(props: { text: string }): JSX.Element {
-  const blocks = createMemo<MarkdownBlock[]>((before) => markdownBlocks(props.text, before), []);
+  const markdown = new GrowingMarkdown();
+  const blocks = createMemo(() => markdown.update(props.text));
   // Blocks of code keep their component while they grow; the place of a block does not change.
   const kinds = createMemo(() => blocks().map((it, index) => `${index}/${it.kind}`));
   return (

@@ -1,7 +1,7 @@
 /** What the composer knows about its session: the queue, the settings of the agent, and whether a turn runs. */
 
 import type { SessionSettings, SettingsChange, WaitingPrompt } from "jackfield-client";
-import { createEffect, createSignal, on, onCleanup, type Accessor } from "solid-js";
+import { createEffect, createMemo, createSignal, on, onCleanup, type Accessor } from "solid-js";
 import { api, errorText } from "../../../api/client";
 import type { LogEvent } from "../../../api/stream/messages";
 import { followLog, sessionRows, type LogFollower } from "../../../state/daemon";
@@ -54,7 +54,7 @@ export function createSessionControl(sessionId: string): SessionControl {
   // The session is followed from its last event; before its row is known, that event is not known either.
   createEffect(
     on(
-      () => sessionRows[sessionId] !== undefined,
+      createMemo(() => sessionRows[sessionId] !== undefined),
       (isKnown) => {
         if (!isKnown) return;
         const follower: LogFollower = {
