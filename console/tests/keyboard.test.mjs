@@ -43,7 +43,10 @@ async function tabTo(name, key = "Tab") {
 }
 
 /** @param {RegExp} name */
-const waitForFocus = (name) => waitFor(`the focus on ${name}`, async () => name.test(await focusedName()));
+const waitForFocus = (name) =>
+  waitFor(`the focus on ${name}`, async () => name.test(await focusedName())).catch(async (error) => {
+    throw new Error(`${error.message}: it is on “${(await focusedName()).slice(0, 60)}”`);
+  });
 
 /** Waits until the transcript contains this text. @param {string} text */
 const waitForText = (text) => page.locator("[data-transcript-item]", { hasText: text }).first().waitFor();

@@ -1,6 +1,6 @@
 /** The list of all sessions: filtered, sorted, and used with the keyboard alone. Only the rows in sight are drawn. */
 
-import { useSearchParams } from "@solidjs/router";
+import { useBeforeLeave, useSearchParams } from "@solidjs/router";
 import { createEffect, createMemo, createResource, createSignal, on, onCleanup, onMount, Show, type JSX } from "solid-js";
 import { api } from "../../api/client";
 import { usePageTitle } from "../../app/page-title";
@@ -31,13 +31,16 @@ export default function SessionsPage(): JSX.Element {
   const terms = createMemo(() => parseFilter(filter()));
   const shown = createMemo(() => (terms().length === 0 ? sorted() : sorted().filter((it) => matchesFilter(it, terms()))));
   let input!: HTMLInputElement;
+  let addressTimer: ReturnType<typeof setTimeout> | undefined;
 
   createEffect(
     on(filter, (text) => {
-      const timer = setTimeout(() => setQuery({ q: text === "" ? undefined : text }, { replace: true }), ADDRESS_MS);
-      onCleanup(() => clearTimeout(timer));
+      addressTimer = setTimeout(() => setQuery({ q: text === "" ? undefined : text }, { replace: true }), ADDRESS_MS);
+      onCleanup(() => clearTimeout(addressTimer));
     }, { defer: true }),
   );
+  // The page is still there while the next one is loaded, and the address is already that of the next one.
+  useBeforeLeave(() => clearTimeout(addressTimer));
   createEffect(
     on(all, (rows) => {
       const timer = setTimeout(() => prepareFilter(rows), PREPARE_MS);

@@ -15,7 +15,7 @@ export function QueueList(props: { control: SessionControl }): JSX.Element {
   const prompts = (): number[] => queue().map((it) => it.prompt);
   const itemOf = (prompt: number): WaitingPrompt | undefined => queue().find((it) => it.prompt === prompt);
   let list: HTMLOListElement | undefined;
-  /** The button that moved a prompt last, until the row has moved. */
+  /** The button that moved a prompt last. */
   let pressed: HTMLButtonElement | undefined;
   const moveByButton = (move: QueueMove): void => {
     pressed = document.activeElement instanceof HTMLButtonElement ? document.activeElement : undefined;
@@ -24,10 +24,10 @@ export function QueueList(props: { control: SessionControl }): JSX.Element {
   // A row that moves loses the focus, and so does a button that is disabled at the end of the queue.
   createEffect(
     on(() => prompts().join(), () => {
-      const button = pressed;
-      pressed = undefined;
-      if (!button || !list?.contains(button)) return;
-      const next = button.disabled ? button.parentElement?.querySelector<HTMLButtonElement>("button:not(:disabled)") : button;
+      const active = document.activeElement;
+      const isElsewhere = active !== document.body && active !== pressed;
+      if (!pressed || isElsewhere || !list?.contains(pressed)) return;
+      const next = pressed.disabled ? pressed.parentElement?.querySelector<HTMLButtonElement>("button:not(:disabled)") : pressed;
       next?.focus();
     }, { defer: true }),
   );
