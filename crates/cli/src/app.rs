@@ -16,7 +16,8 @@ use clap::{
 
 /// Runs any coding agent as a durable session that any client can attach to
 ///
-/// Without a command, it shows what is running and the next useful command.
+/// Without a command, it opens the full-screen interface on a terminal; elsewhere it prints what is running and the
+/// next useful command.
 #[derive(Debug, Parser)]
 #[command(name = "jackfield", version, max_term_width = 100, after_help = help_footer())]
 pub(crate) struct CommandLine {
@@ -52,6 +53,7 @@ enum CliCommand {
     Run(cmd::run::RunCommand),
     Acp(cmd::acp::AcpCommand),
     Attach(cmd::attach::AttachCommand),
+    Tui(cmd::tui::TuiCommand),
     Ps(cmd::ps::PsCommand),
     Sessions(cmd::sessions::SessionsCommand),
     Log(cmd::log::LogCommand),
@@ -131,10 +133,12 @@ fn add_context(mut error: clap::Error) -> clap::Error {
 
 fn run_command(command: Option<CliCommand>, context: &CommandContext) -> Result<(), CommandError> {
     match command {
+        None if cmd::tui::has_terminal() => cmd::tui::TuiCommand::default().run(context),
         None => cmd::status::run(context),
         Some(CliCommand::Run(it)) => it.run(context),
         Some(CliCommand::Acp(it)) => it.run(context),
         Some(CliCommand::Attach(it)) => it.run(context),
+        Some(CliCommand::Tui(it)) => it.run(context),
         Some(CliCommand::Ps(it)) => it.run(context),
         Some(CliCommand::Sessions(it)) => it.run(context),
         Some(CliCommand::Log(it)) => it.run(context),

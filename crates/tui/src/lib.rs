@@ -30,4 +30,4 @@ mod transcript;
 mod view;
 
 pub use keymap::EditingKeys;
-pub use terminal::{DaemonAccess, DaemonStart};
+pub use terminal::{DaemonAccess, DaemonStart, TuiEnd, TuiError, TuiOptions, run_tui};

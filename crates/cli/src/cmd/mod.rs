@@ -33,4 +33,5 @@ pub(crate) mod status;
 pub(crate) mod tenants;
 pub(crate) mod token;
 pub(crate) mod trust;
+pub(crate) mod tui;
 pub(crate) mod usage;

@@ -108,7 +108,7 @@ impl AgentChoice {
     /// The parameters of `_jackfield/connect`. Without `agent` the hub chooses the agent.
     pub(crate) fn connect_params(&self, cwd: &Path) -> Value {
         // Includes API keys that were exported after the daemon had started.
-        let env = Value::Object(collect_environment(std::env::vars_os()));
+        let env = Value::Object(caller_environment());
         let mut params = json!({ "cwd": cwd, "env": env });
         match self {
             AgentChoice::Configured => {}
@@ -132,6 +132,11 @@ pub(crate) fn send_connect(
     params: &Value,
 ) -> Result<Value, CommandError> {
     conn.call_hub(Method::ControlConnect, params, "the daemon to look up the agent")
+}
+
+/// The environment that agents get from this command.
+pub(crate) fn caller_environment() -> Map<String, Value> {
+    collect_environment(std::env::vars_os())
 }
 
 /// The caller's environment without the `JACKFIELD_` variables. Names and values that are not UTF-8 are left out,

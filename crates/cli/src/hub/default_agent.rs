@@ -3,7 +3,7 @@
 use super::{DaemonConnector, load_settings};
 use crate::report::CommandError;
 use jackfield_agents::find::{ProgramLocations, choose_variant, find_program};
-use jackfield_daemon::{environment, load_catalog};
+use jackfield_daemon::{Paths, Settings, environment, load_catalog};
 use std::collections::BTreeSet;
 
 /// Jackfield's own agent, which is always there. It is chosen only if no other agent is installed.
@@ -15,15 +15,7 @@ pub(crate) fn choose_default_agent(daemon: &DaemonConnector) -> Result<String, C
     if let Some(name) = settings.default_agent {
         return Ok(name);
     }
-    let catalog = load_catalog(daemon.paths());
-    let locations = ProgramLocations::new(environment::process_env());
-    let commands =
-        settings.agents.iter().filter_map(|(name, it)| Some((name, it.command.as_ref()?)));
-    let is_found = |command: &[String]| find_program(&command[..1], None, &locations).is_ok();
-    let configured =
-        commands.filter(|(_, it)| !it.is_empty() && is_found(it)).map(|it| it.0.clone());
-    let specs = catalog.iter().filter(|it| choose_variant(it, &locations).is_ok());
-    let mut found: BTreeSet<String> = configured.chain(specs.map(|it| it.id.clone())).collect();
+    let mut found = find_installed_agents(daemon.paths(), &settings);
     let has_own = found.remove(OWN_AGENT);
     match found.len() {
         0 if has_own => Ok(OWN_AGENT.to_owned()),
@@ -44,4 +36,17 @@ pub(crate) fn choose_default_agent(daemon: &DaemonConnector) -> Result<String, C
             Err(CommandError::usage(message, hint))
         }
     }
+}
+
+/// The names of the agents whose program exists.
+pub(crate) fn find_installed_agents(paths: &Paths, settings: &Settings) -> BTreeSet<String> {
+    let catalog = load_catalog(paths);
+    let locations = ProgramLocations::new(environment::process_env());
+    let commands =
+        settings.agents.iter().filter_map(|(name, it)| Some((name, it.command.as_ref()?)));
+    let is_found = |command: &[String]| find_program(&command[..1], None, &locations).is_ok();
+    let configured =
+        commands.filter(|(_, it)| !it.is_empty() && is_found(it)).map(|it| it.0.clone());
+    let specs = catalog.iter().filter(|it| choose_variant(it, &locations).is_ok());
+    configured.chain(specs.map(|it| it.id.clone())).collect()
 }

@@ -8,6 +8,7 @@ mod default_agent;
 mod event_sources;
 mod in_process;
 mod initialize;
+mod interface_daemon;
 mod locate;
 mod operator;
 mod response_wait;
@@ -17,17 +18,20 @@ mod single_request;
 mod start;
 mod storage;
 
-pub(crate) use agent_choice::{AgentChoice, resolve_directory, send_connect, working_directory};
+pub(crate) use agent_choice::{
+    AgentChoice, caller_environment, resolve_directory, send_connect, working_directory,
+};
 pub(crate) use bridge::{BridgeEnd, BridgeHandle, RunningTurns};
 pub(crate) use bridge_link::{BridgeLink, DaemonLink, InProcessLink, LinkClient};
 pub(crate) use connection::{CommandConnection, ConnectionEvent};
-pub(crate) use default_agent::choose_default_agent;
+pub(crate) use default_agent::{choose_default_agent, find_installed_agents};
 pub(crate) use event_sources::on_termination_signals;
 pub(crate) use in_process::{
     GUARD_SUBCOMMAND, InProcessHub, UNENCRYPTED_HINT, boot_error, default_options, guard_command,
     load_settings,
 };
 pub(crate) use initialize::{initialize, initialize_client};
+pub(crate) use interface_daemon::InterfaceDaemon;
 pub(crate) use jackfield_transport::{BlockingSocket, EndpointAddress};
 pub(crate) use operator::{check_agent_mark, has_agent_mark};
 pub(crate) use response_wait::{ResponseWait, TimeLimit, WaitLimit};

@@ -113,6 +113,11 @@ impl CommandOutput {
         self.0.verbosity == VerbosityLevel::Quiet
     }
 
+    /// Whether color is allowed; `NO_COLOR` may still forbid it.
+    pub(crate) fn has_color(&self) -> bool {
+        self.0.color != ColorChoice::Never
+    }
+
     /// Whether stdout is a terminal.
     pub(crate) fn is_terminal(&self) -> bool {
         self.0.stdout_is_terminal

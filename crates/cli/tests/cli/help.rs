@@ -7,6 +7,7 @@ const COMMANDS: &[&str] = &[
     "run",
     "acp",
     "attach",
+    "tui",
     "ps",
     "sessions",
     "sessions list",

@@ -8,9 +8,13 @@ use super::{
 use crate::hub::HubUpdate;
 use jackfield_events::ReceivedEvent;
 use jackfield_hub_client::{EventLog, LogEntry};
+use std::time::Duration;
 
 /// Consecutive events are reported together, up to this many.
 const BATCH_EVENTS_MAX: usize = 256;
+
+/// The time between two reports.
+const REPORT_INTERVAL: Duration = Duration::from_millis(25);
 
 /// The position of a follower in a log.
 #[derive(Debug)]
@@ -60,8 +64,12 @@ impl LogPosition {
                 self.unreported.extend(line.to_event());
             }
             let is_due = BATCH_EVENTS_MAX <= self.unreported.len() || !log.has_buffered();
-            if is_due && !self.report(updates).await {
-                return Ok(());
+            if is_due && !self.unreported.is_empty() {
+                if !self.report(updates).await {
+                    return Ok(());
+                }
+                // Events that arrive meanwhile are reported together: the interface draws no more often.
+                tokio::time::sleep(REPORT_INTERVAL).await;
             }
         }
     }

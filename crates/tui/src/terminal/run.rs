@@ -1,0 +1,427 @@
+//! Runs the interface: reads keys and updates, executes effects, draws frames.
+
+use super::{
+    clipboard::TerminalMultiplexer,
+    external_editor::{edit_text, find_editor},
+    file_search::find_files,
+    frame_painter::{FramePainter, frame_size},
+    hub_link::{DaemonAccess, HubLink},
+    pacing::{FrameNeed, FramePacing},
+    screen::{ScreenModes, restore_on_panic},
+    signals::{ReceivedSignal, SignalStreams},
+};
+use crate::{
+    app::AppState,
+    hub::{HubUpdate, RequestNumber},
+    keymap::{EditingKeys, KeyBindings},
+    page::{AppEffect, AppInput, ViewOptions},
+    text::{ColorDepth, sanitize_text},
+};
+use crossterm::{
+    event::{Event, EventStream},
+    terminal::{EnterAlternateScreen, LeaveAlternateScreen},
+};
+use futures_util::StreamExt as _;
+use jackfield_events::Time;
+use rustix::process::{Signal, kill_current_process_group};
+use serde_json::{Map, Value};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+    io::{self, BufWriter, Stdout},
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+use tokio::{sync::mpsc, task::JoinHandle, time::Instant};
+
+/// How often the state is updated and drawn without an input: ages are shown in seconds.
+const TICK_INTERVAL: Duration = Duration::from_secs(1);
+/// How long the end waits for threads that connect or search.
+const SHUTDOWN_MAX: Duration = Duration::from_millis(100);
+
+/// What the interface is started with.
+pub struct TuiOptions {
+    pub daemon: Arc<dyn DaemonAccess>,
+    /// The environment of the user, for agents that are started.
+    pub environment: Map<String, Value>,
+    /// Random, so that keys of requests are unique.
+    pub key_seed: u64,
+    /// The directory in which new sessions start.
+    pub cwd: String,
+    /// The session to open at once.
+    pub session: Option<String>,
+    /// Draw below the prompt of the shell instead of on the alternate screen.
+    pub is_inline: bool,
+    pub uses_mouse: bool,
+    pub has_color: bool,
+    pub editing: EditingKeys,
+    /// The keys of actions, where they differ from the default.
+    pub key_changes: BTreeMap<String, Vec<String>>,
+}
+
+/// How the interface ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TuiEnd {
+    Quit,
+    /// By SIGTERM, SIGINT or SIGHUP.
+    Signal,
+}
+
+/// Why the interface could not start or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum TuiError {
+    #[error("the keys in config.toml are invalid: {0}")]
+    Keys(String),
+    #[error("failed to use the terminal")]
+    Terminal(#[from] io::Error),
+    #[error("a task of the interface panicked")]
+    Panicked,
+}
+
+/// Runs the interface on the terminal of this process until the user leaves it.
+pub fn run_tui(options: TuiOptions) -> Result<TuiEnd, TuiError> {
+    let keymap = KeyBindings::from_config(options.editing, &options.key_changes);
+    let keymap = keymap.map_err(TuiError::Keys)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let modes = ScreenModes { is_inline: options.is_inline, uses_mouse: options.uses_mouse };
+    let has_panicked = restore_on_panic(move || {
+        // It cannot be reported where it would be seen.
+        let _restored = modes.leave();
+    });
+    modes.enter()?;
+    let ended = runtime.block_on(async {
+        let mut interface = Interface::start(options, keymap, modes)?;
+        let ended = interface.run(&has_panicked).await;
+        interface.finish().await;
+        ended
+    });
+    if !has_panicked.load(Ordering::SeqCst) {
+        modes.leave()?;
+    }
+    runtime.shutdown_timeout(SHUTDOWN_MAX);
+    ended
+}
+
+/// A search for files that runs, and the next one.
+#[derive(Default)]
+struct FileSearches {
+    running: Option<JoinHandle<AppInput>>,
+    next: Option<(String, String, String)>,
+}
+
+struct Interface {
+    state: AppState,
+    painter: FramePainter<BufWriter<Stdout>>,
+    modes: ScreenModes,
+    multiplexer: TerminalMultiplexer,
+    /// The size of the terminal.
+    size: (u16, u16),
+    /// `None` while another program has the terminal.
+    events: Option<EventStream>,
+    link: HubLink,
+    updates: mpsc::Receiver<HubUpdate>,
+    editor: Option<JoinHandle<Option<String>>>,
+    searches: FileSearches,
+    pacing: FramePacing,
+    next_tick: Instant,
+    wake_times: BTreeSet<Time>,
+    end: Option<TuiEnd>,
+}
+
+impl Interface {
+    fn start(
+        options: TuiOptions,
+        keymap: KeyBindings,
+        modes: ScreenModes,
+    ) -> Result<Interface, TuiError> {
+        let env = |name: &str| std::env::var(name).ok();
+        let color_depth =
+            if options.has_color { ColorDepth::detect(env) } else { ColorDepth::None };
+        let view_options = ViewOptions {
+            color_depth,
+            is_inline: options.is_inline,
+            uses_mouse: options.uses_mouse,
+            home: env("HOME"),
+            cwd: options.cwd,
+            session: options.session,
+        };
+        let size = crossterm::terminal::size()?;
+        let painter = FramePainter::new(BufWriter::new(io::stdout()), size, modes.is_inline)?;
+        let frame = frame_size(size, modes.is_inline);
+        let (link, updates) = HubLink::start(options.daemon, options.environment, options.key_seed);
+        let now = Instant::now();
+        Ok(Interface {
+            state: AppState::new(view_options, keymap, frame, wall_time()),
+            painter,
+            modes,
+            multiplexer: TerminalMultiplexer::detect(env),
+            size,
+            events: Some(EventStream::new()),
+            link,
+            updates,
+            editor: None,
+            searches: FileSearches::default(),
+            pacing: FramePacing::new(now),
+            next_tick: now + TICK_INTERVAL,
+            wake_times: BTreeSet::new(),
+            end: None,
+        })
+    }
+
+    async fn run(&mut self, has_panicked: &AtomicBool) -> Result<TuiEnd, TuiError> {
+        let mut signals = SignalStreams::new()?;
+        self.on_resize(self.size)?;
+        loop {
+            if let Some(end) = self.end {
+                return Ok(end);
+            }
+            if has_panicked.load(Ordering::SeqCst) {
+                return Err(TuiError::Panicked);
+            }
+            self.draw_if_due()?;
+            let timer = tokio::time::sleep_until(self.next_timer());
+            tokio::select! {
+                biased;
+                signal = signals.next() => self.on_signal(signal)?,
+                event = next_event(&mut self.events) => self.on_event(event)?,
+                edited = join(&mut self.editor) => self.on_edited(edited.flatten())?,
+                found = join(&mut self.searches.running) => self.on_found(found)?,
+                Some(update) = self.updates.recv() => {
+                    self.link.note_update(&update);
+                    self.on_input(AppInput::Hub(update), FrameNeed::Update)?;
+                }
+                () = timer => self.on_timer()?,
+            }
+        }
+    }
+
+    /// Ends the connections when what was sent has arrived.
+    async fn finish(mut self) {
+        // The terminal may be gone.
+        let _finished = self.painter.finish();
+        self.link.finish(self.updates).await;
+    }
+
+    fn draw_if_due(&mut self) -> Result<(), TuiError> {
+        if self.events.is_none() || !self.pacing.is_due(Instant::now()) {
+            return Ok(());
+        }
+        self.painter.draw(&self.state)?;
+        // The time after the frame was written, so that a slow terminal gets fewer frames.
+        self.pacing.on_drawn(Instant::now());
+        let effects = self.state.update(wall_time(), AppInput::Drawn);
+        self.execute(effects)
+    }
+
+    /// When the loop has to continue without an input.
+    fn next_timer(&self) -> Instant {
+        let frame = self.pacing.due_at().filter(|_| self.events.is_some());
+        let now = wall_time();
+        let until_wake = self.wake_times.first().map(|it| Duration::from_millis(it.since(now)));
+        let wake = until_wake.map(|it| Instant::now() + it);
+        [frame, wake].into_iter().flatten().fold(self.next_tick, Instant::min)
+    }
+
+    fn on_timer(&mut self) -> Result<(), TuiError> {
+        let (now, time) = (Instant::now(), wall_time());
+        let is_woken = self.wake_times.first().is_some_and(|it| *it <= time);
+        if !is_woken && now < self.next_tick {
+            return Ok(());
+        }
+        self.wake_times.retain(|it| time < *it);
+        if self.next_tick <= now {
+            self.next_tick = now + TICK_INTERVAL;
+        }
+        self.on_input(AppInput::Tick, FrameNeed::Update)
+    }
+
+    fn on_event(&mut self, event: Option<io::Result<Event>>) -> Result<(), TuiError> {
+        let input = match event {
+            Some(Ok(Event::Key(key))) => AppInput::Key(key),
+            Some(Ok(Event::Paste(text))) => AppInput::Paste(text),
+            Some(Ok(Event::Mouse(mouse))) => AppInput::Mouse(mouse),
+            Some(Ok(Event::Resize(width, height))) => return self.on_resize((width, height)),
+            Some(Ok(Event::FocusGained | Event::FocusLost)) => return Ok(()),
+            Some(Err(error)) => return Err(error.into()),
+            None => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+        };
+        self.on_input(input, FrameNeed::Key)
+    }
+
+    fn on_resize(&mut self, size: (u16, u16)) -> Result<(), TuiError> {
+        self.size = size;
+        self.painter.resize(size);
+        let (width, height) = frame_size(size, self.modes.is_inline);
+        self.on_input(AppInput::Resize { width, height }, FrameNeed::Update)
+    }
+
+    fn on_signal(&mut self, signal: ReceivedSignal) -> Result<(), TuiError> {
+        match signal {
+            // The editor gets the signal of the key, too.
+            ReceivedSignal::Interrupt if self.editor.is_some() => {}
+            ReceivedSignal::Interrupt | ReceivedSignal::Terminate => {
+                self.end = Some(TuiEnd::Signal);
+            }
+            ReceivedSignal::Continue if self.events.is_some() => self.resume()?,
+            ReceivedSignal::Continue => {}
+        }
+        Ok(())
+    }
+
+    fn on_input(&mut self, input: AppInput, need: FrameNeed) -> Result<(), TuiError> {
+        self.pacing.request(need);
+        let effects = self.state.update(wall_time(), input);
+        self.execute(effects)
+    }
+
+    fn execute(&mut self, effects: Vec<AppEffect>) -> Result<(), TuiError> {
+        for effect in effects {
+            match effect {
+                AppEffect::Hub(number, request) => {
+                    if let Some(refused) = self.link.send(number, request) {
+                        self.on_input(AppInput::Hub(refused), FrameNeed::Update)?;
+                    }
+                }
+                AppEffect::Copy(text) => {
+                    if let Some(sequence) = self.multiplexer.copy_sequence(&text) {
+                        self.painter.write(&sequence)?;
+                    }
+                }
+                AppEffect::EditExternally(text) => self.start_editor(text)?,
+                AppEffect::FindFiles { session, cwd, query } => {
+                    self.searches.next = Some((session, cwd, query));
+                    self.searches.start_next();
+                }
+                AppEffect::PrintToScrollback(lines) => self.print_lines(&lines)?,
+                AppEffect::WakeAt(time) => drop(self.wake_times.insert(time)),
+                AppEffect::Redraw => {
+                    self.painter.clear()?;
+                    self.pacing.request(FrameNeed::Key);
+                }
+                AppEffect::Suspend => self.suspend()?,
+                AppEffect::Quit => self.end = Some(TuiEnd::Quit),
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the terminal to another program.
+    fn release_terminal(&mut self) -> Result<(), TuiError> {
+        // Ends the thread that reads keys.
+        self.events = None;
+        self.painter.finish()?;
+        Ok(self.modes.leave()?)
+    }
+
+    /// Takes the terminal over again and draws everything.
+    fn resume(&mut self) -> Result<(), TuiError> {
+        self.events = None;
+        self.modes.enter()?;
+        let size = crossterm::terminal::size()?;
+        let writer = BufWriter::new(io::stdout());
+        self.painter = FramePainter::new(writer, size, self.modes.is_inline)?;
+        self.events = Some(EventStream::new());
+        self.pacing.request(FrameNeed::Key);
+        self.on_resize(size)
+    }
+
+    /// Stops this process, as Ctrl-Z does in other programs. Continues here.
+    fn suspend(&mut self) -> Result<(), TuiError> {
+        self.release_terminal()?;
+        kill_current_process_group(Signal::TSTP).map_err(io::Error::from)?;
+        self.resume()
+    }
+
+    fn start_editor(&mut self, text: String) -> Result<(), TuiError> {
+        if self.editor.is_some() {
+            return Ok(());
+        }
+        self.release_terminal()?;
+        let editor = find_editor(|name| std::env::var(name).ok());
+        let run = move || edit_text(&editor, &text).ok().flatten();
+        self.editor = Some(tokio::task::spawn_blocking(run));
+        Ok(())
+    }
+
+    fn on_edited(&mut self, text: Option<String>) -> Result<(), TuiError> {
+        self.resume()?;
+        self.on_input(AppInput::EditedText(text), FrameNeed::Key)
+    }
+
+    fn on_found(&mut self, found: Option<AppInput>) -> Result<(), TuiError> {
+        self.searches.start_next();
+        found.map_or(Ok(()), |it| self.on_input(it, FrameNeed::Key))
+    }
+
+    /// Prints lines into the scrollback: above an inline frame, or on the main screen.
+    fn print_lines(&mut self, lines: &[String]) -> Result<(), TuiError> {
+        if self.modes.is_inline {
+            return Ok(self.painter.print_above(lines)?);
+        }
+        let mut text = String::new();
+        for line in lines.iter().flat_map(|it| it.lines()) {
+            text.push_str(&sanitize_text(line));
+            text.push_str("\r\n");
+        }
+        let mut sequence = String::new();
+        let written = write!(
+            sequence,
+            "{}{text}{}",
+            AnsiText(LeaveAlternateScreen),
+            AnsiText(EnterAlternateScreen)
+        );
+        written.map_err(io::Error::other)?;
+        self.painter.write(sequence.as_bytes())?;
+        self.painter.clear()?;
+        self.pacing.request(FrameNeed::Key);
+        Ok(())
+    }
+}
+
+/// A command of crossterm as text.
+struct AnsiText<C>(C);
+
+impl<C: crossterm::Command> std::fmt::Display for AnsiText<C> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.write_ansi(f)
+    }
+}
+
+impl FileSearches {
+    /// Starts the last search that was asked for, unless one runs.
+    fn start_next(&mut self) {
+        if self.running.is_some() {
+            return;
+        }
+        let Some((session, cwd, query)) = self.next.take() else { return };
+        self.running = Some(tokio::task::spawn_blocking(move || {
+            let paths = find_files(&PathBuf::from(cwd), &query);
+            AppInput::Files { session, query, paths }
+        }));
+    }
+}
+
+/// The next event of the terminal; never while another program has the terminal.
+async fn next_event(events: &mut Option<EventStream>) -> Option<io::Result<Event>> {
+    match events {
+        Some(events) => events.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The result of a task, if there is one; `None` if it failed.
+async fn join<T>(task: &mut Option<JoinHandle<T>>) -> Option<T> {
+    let Some(running) = task else { return std::future::pending().await };
+    let result = running.await.ok();
+    *task = None;
+    result
+}
+
+fn wall_time() -> Time {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Time(u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX))
+}
