@@ -3,6 +3,7 @@
 import { fileURLToPath } from "node:url";
 import solid from "vite-plugin-solid";
 import { defineConfig } from "vitest/config";
+import { earlyScript } from "./scripts/early-script-plugin.mjs";
 import { serviceWorker } from "./scripts/service-worker-plugin.mjs";
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
@@ -13,7 +14,7 @@ const token = process.env["JACKFIELD_TOKEN"];
 
 export default defineConfig({
   base: "/console/",
-  plugins: [solid(), serviceWorker(here("src/sw.ts"))],
+  plugins: [solid(), earlyScript(here("src/early.ts")), serviceWorker(here("src/sw.ts"))],
   resolve: {
     alias: [
       { find: "jackfield-client", replacement: here("../clients/typescript/src/index.ts") },

@@ -35,7 +35,7 @@ export function serviceWorker(source) {
 }
 
 /**
- * The first load, the shared worker, and each page with what it imports at once: not highlighters and plots.
+ * The first load, the shared worker, the early script, and each page with what it imports at once: not highlighters and plots.
  * @param {import("vite").Rollup.OutputBundle} bundle
  */
 function shellFiles(bundle) {
@@ -50,7 +50,7 @@ function shellFiles(bundle) {
     chunk.imports.forEach(add);
   };
   for (const [name, it] of Object.entries(bundle)) {
-    const isShell = it.type === "chunk" ? it.isEntry || /\/src\/pages\/[a-z]+\/index\.tsx$/.test(it.facadeModuleId ?? "") : /shared-worker/.test(name);
+    const isShell = it.type === "chunk" ? it.isEntry || /\/src\/pages\/[a-z]+\/index\.tsx$/.test(it.facadeModuleId ?? "") : /shared-worker|early-/.test(name);
     if (isShell && name !== "sw.js") add(name);
   }
   return files;

@@ -1,7 +1,6 @@
 /** Starts the console: the change stream, then the application. */
 
 import { render } from "solid-js/web";
-import { startEarlyLog } from "./api/early-log";
 import { App } from "./app/app";
 import "./ui/theme.css";
 import "./ui/base.css";
@@ -9,7 +8,6 @@ import { applyTheme } from "./ui/theme";
 import { startStream } from "./state/daemon";
 import { startOfflineSupport } from "./state/offline";
 
-startEarlyLog();
 applyTheme();
 startStream();
 startOfflineSupport();

@@ -15,8 +15,14 @@ declare const CONSOLE_BUILD: string;
 interface LifetimeEvent extends Event {
   waitUntil(work: Promise<unknown>): void;
 }
+interface InstallEvent extends LifetimeEvent {
+  /** Requests that the browser serves without starting this worker. Not all browsers have it. */
+  addRoutes?(routes: { condition: { urlPattern: { pathname: string } }; source: "network" | { cacheName: string } }[]): Promise<void>;
+}
 interface RequestEvent extends LifetimeEvent {
   readonly request: Request;
+  /** The response to a page that the browser requests while this worker starts. */
+  readonly preloadResponse: Promise<Response | undefined>;
   respondWith(response: Promise<Response>): void;
 }
 interface PushMessageEvent extends LifetimeEvent {
@@ -38,7 +44,8 @@ interface WorkerScope {
     openWindow(url: string): Promise<WindowClient | null>;
   };
   skipWaiting(): Promise<void>;
-  addEventListener(type: "install" | "activate", listener: (event: LifetimeEvent) => void): void;
+  addEventListener(type: "install", listener: (event: InstallEvent) => void): void;
+  addEventListener(type: "activate", listener: (event: LifetimeEvent) => void): void;
   addEventListener(type: "fetch", listener: (event: RequestEvent) => void): void;
   addEventListener(type: "push", listener: (event: PushMessageEvent) => void): void;
   addEventListener(type: "notificationclick", listener: (event: NotificationClickEvent) => void): void;
@@ -59,12 +66,17 @@ worker.addEventListener("install", (event) => {
     await worker.skipWaiting();
   };
   event.waitUntil(keepFiles());
+  const route = (pathname: string, source: "network" | { cacheName: string }) => ({ condition: { urlPattern: { pathname } }, source });
+  const routes = event.addRoutes?.([route(`${BASE}assets/*`, { cacheName: CACHE }), route("/api/*", "network")]);
+  // Without them, the listener below serves these requests.
+  if (routes) event.waitUntil(routes.catch(() => {}));
 });
 
 worker.addEventListener("activate", (event) => {
   const dropOldBuilds = async (): Promise<void> => {
     const names = await caches.keys();
     await Promise.all(names.filter((it) => it.startsWith(CACHE_PREFIX) && it !== CACHE).map((it) => caches.delete(it)));
+    await worker.registration.navigationPreload?.enable();
     await worker.clients.claim();
   };
   event.waitUntil(dropOldBuilds());
@@ -74,14 +86,16 @@ worker.addEventListener("fetch", (event) => {
   const { request } = event;
   const { origin, pathname } = new URL(request.url);
   if (request.method !== "GET" || origin !== location.origin || !pathname.startsWith(BASE)) return;
-  if (request.mode === "navigate") event.respondWith(loadPage(request));
+  if (request.mode === "navigate") event.respondWith(loadPage(event));
   else if (pathname.startsWith(`${BASE}assets/`)) event.respondWith(loadFile(request));
 });
 
 /** The page of the daemon, or the kept one if the daemon cannot be reached. */
-async function loadPage(request: Request): Promise<Response> {
+async function loadPage({ request, preloadResponse }: RequestEvent): Promise<Response> {
+  const timeout = AbortSignal.timeout(PAGE_TIMEOUT_MS);
+  const late = new Promise<never>((_, reject) => timeout.addEventListener("abort", () => reject(timeout.reason)));
   try {
-    return await fetch(request, { signal: AbortSignal.timeout(PAGE_TIMEOUT_MS) });
+    return (await Promise.race([preloadResponse, late])) ?? (await fetch(request, { signal: timeout }));
   } catch (error) {
     const kept = await caches.match(BASE);
     if (kept) return kept;

@@ -4,9 +4,9 @@
  * If drawing takes long, the page is left as much time for other work before the next update.
  */
 
-import { JackfieldError } from "jackfield-client";
+import { JackfieldError, type LogPage } from "jackfield-client";
 import { createSignal, onCleanup, type Accessor } from "solid-js";
-import { takeEarlyLog } from "../api/early-log";
+import { takeEarlyResponse } from "../api/early-response";
 import { readLog, type LogQuery } from "../api/log";
 import type { Item } from "../transcript/item";
 import { followLog } from "./daemon";
@@ -25,7 +25,8 @@ export function openSessionLog(sessionId: string, position: LogPosition): OpenSe
   const source = {
     read: async (query: LogQuery) => {
       const isEnd = query.before === undefined && query.after === undefined;
-      return (isEnd ? await takeEarlyLog(sessionId) : undefined) ?? readLog(sessionId, query);
+      const path = `/api/sessions/${encodeURIComponent(sessionId)}/log`;
+      return (isEnd ? await takeEarlyResponse<LogPage>(path) : undefined) ?? readLog(sessionId, query);
     },
     follow: followLog.bind(undefined, sessionId),
     isGone: (error: unknown) => isStatus(error, (it) => it === 404),

@@ -7,7 +7,6 @@
  */
 
 import type { LogPage } from "jackfield-client";
-import { FIRST_EVENTS } from "../api/early-log";
 import type { LogQuery } from "../api/log";
 import type { LogEvent } from "../api/stream/messages";
 import { foldWindow, Transcript } from "../transcript/fold";
@@ -37,6 +36,8 @@ export interface LogState {
   error: unknown;
 }
 
+/** As in `src/early.ts`, which usually reads them. */
+const FIRST_EVENTS = 250;
 const PAGE_EVENTS = 500;
 const FILL_EVENTS = 1000;
 const CONTEXT_EVENTS = 150;

@@ -1,8 +1,10 @@
 /** The list of all sessions: filtered, sorted, and used with the keyboard alone. Only the rows in sight are drawn. */
 
 import { useBeforeLeave, useSearchParams } from "@solidjs/router";
+import type { SessionPage } from "jackfield-client";
 import { createEffect, createMemo, createResource, createSignal, on, onCleanup, onMount, Show, type JSX } from "solid-js";
 import { api } from "../../api/client";
+import { takeEarlyResponse } from "../../api/early-response";
 import { usePageTitle } from "../../app/page-title";
 import { allSessions, isListComplete } from "../../state/daemon";
 import type { SessionRow } from "../../state/session-row";
@@ -102,7 +104,8 @@ export default function SessionsPage(): JSX.Element {
 function createAllRows(): () => SessionRow[] {
   const [first] = createResource(async () => {
     if (isListComplete()) return [];
-    return (await api.sessions.list({ limit: FIRST_ROWS })).sessions;
+    const early = await takeEarlyResponse<SessionPage>("/api/sessions");
+    return (early ?? (await api.sessions.list({ limit: FIRST_ROWS }))).sessions;
   });
   return createMemo(() => {
     const known: SessionRow[] = allSessions();
