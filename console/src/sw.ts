@@ -159,6 +159,7 @@ async function showPage(path: string): Promise<void> {
   const open = await worker.clients.matchAll({ type: "window", includeUncontrolled: true });
   const shown = open.find((it) => it.url === url) ?? open.find((it) => it.url.startsWith(location.origin + BASE));
   if (!shown) return void (await worker.clients.openWindow(url));
-  await shown.focus();
+  // A browser can refuse to show a window over others; the page is opened in it nevertheless.
+  await shown.focus().catch(() => undefined);
   if (shown.url !== url) await shown.navigate(url);
 }

@@ -69,6 +69,7 @@ browser_tests! {
     keyboard: "keyboard" "";
     login: "login" "";
     offline: "offline" "";
+    push: "push" "";
     recovery_after_a_kill: "recovery" "killed|expired login";
     recovery_after_a_cut: "recovery" "network was cut";
     recovery_of_all_tabs: "recovery" "deleted|ten tabs";
