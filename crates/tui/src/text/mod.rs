@@ -14,6 +14,7 @@ mod palette;
 #[cfg(test)]
 mod properties;
 mod sanitize;
+mod span_list;
 mod terminal_output;
 mod theme;
 mod wrap;
