@@ -65,11 +65,19 @@ pub(crate) fn sanitize_line(text: &str) -> Cow<'_, str> {
 }
 
 /// Text in which each character matters, such as a command that waits for permission: what cannot be seen is written
-/// as an escape instead of being removed. Line breaks are kept.
-pub(crate) fn escape_hidden(text: &str) -> String {
-    let lines: Vec<_> = text.split('\n').map(|it| visible::line(it)).collect();
+/// as an escape instead of being removed. Line breaks are kept, and tabs become spaces.
+pub(crate) fn escape_hidden(text: &str) -> Cow<'_, str> {
+    if text.bytes().all(is_plain_byte) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for piece in text.split_inclusive(['\n', '\t']) {
+        let end = piece.trim_end_matches(['\n', '\t']).len();
+        shown.push_str(&visible::line(&piece[..end]));
+        shown.push_str(&piece[end..]);
+    }
     // Removes the few characters that `visible` leaves and a terminal does not draw.
-    sanitize_text(&lines.join("\n")).into_owned()
+    Cow::Owned(sanitize_text(&shown).into_owned())
 }
 
 /// Some characters have a different width in different terminals: sound marks of half the width are zero, one or two
@@ -138,6 +146,6 @@ mod tests {
             r"rm\u{200b} -rf\r/\x1b[8m
 ls"
         );
-        assert_eq!(escape_hidden("a\tb\u{202e}c"), r"a\tb\u{202e}c");
+        assert_eq!(escape_hidden("a\tb\u{202e}c"), r"a   b\u{202e}c");
     }
 }
