@@ -31,7 +31,7 @@ pub(crate) enum PromptDelivery {
 pub(crate) enum SettingValue {
     Mode(String),
     Model(String),
-    Option { id: String, value: String },
+    Reasoning(String),
 }
 
 /// A request to the hub. Its outcome arrives as [`super::HubUpdate::Outcome`], a page or the settings as their own

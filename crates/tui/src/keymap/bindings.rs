@@ -212,7 +212,7 @@ mod tests {
         assert!(conflict.contains("`session.cancel` and `session.print`"), "{conflict}");
         let unknown = bind(&[("session.cancle", &["x"])]).unwrap_err();
         assert!(unknown.contains("session.cancel"), "{unknown}");
-        let unknown = bind(&[("sesion.cancel", &["x"])]).unwrap_err();
+        let unknown = bind(&[("other.cancel", &["x"])]).unwrap_err();
         assert!(unknown.contains("names start with app, board, composer"), "{unknown}");
         let key = bind(&[("session.print", &["kontrol-c"])]).unwrap_err();
         assert!(key.contains("`kontrol-c` of `session.print` is not a key"), "{key}");

@@ -5,11 +5,16 @@ mod board_columns;
 mod board_dialog;
 #[cfg(test)]
 mod board_frames;
+mod composer;
 mod footer;
 mod header;
 mod help;
+mod picker;
 mod popup;
 mod session;
+#[cfg(test)]
+mod session_frames;
+mod session_header;
 
 use crate::{
     app::{AppState, frame_layout},

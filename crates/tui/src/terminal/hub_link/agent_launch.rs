@@ -61,12 +61,7 @@ pub(super) async fn change_setting(
     let (setting, wanted) = match value {
         SettingValue::Mode(it) => (SessionSetting::Mode, it),
         SettingValue::Model(it) => (SessionSetting::Model, it),
-        SettingValue::Option { id, value } => {
-            let params = json!({ "sessionId": session, "configId": id, "value": value });
-            let call = connection.call_method(Method::SessionSetConfigOption, &params);
-            within(START_MAX, call).await?;
-            return report_settings(&mut connection, &session, &updates).await;
-        }
+        SettingValue::Reasoning(it) => (SessionSetting::Reasoning, it),
     };
     let change = plan_change(&setup, setting, &session, &wanted);
     if let Some(change) = change.map_err(|it| LinkError::Unavailable(describe(&it, &wanted)))? {
