@@ -1,7 +1,7 @@
 //! One connection to the hub: requests with their responses, and everything else that the hub sends.
 
 use crate::{ClientProtocol, HubClientError, HubMessage, PendingRequests, initialize_params};
-use jackfield_protocol::{Frame, HUB_FRAME_BYTES_MAX, acp::Method};
+use jackfield_protocol::{Fault, Frame, HUB_FRAME_BYTES_MAX, Kind, acp::Method};
 use jackfield_transport::{ClientStream, FrameReceiver, FrameSender, HubDialer};
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -72,9 +72,24 @@ impl HubConnection {
                 HubMessage::Response(response) if response.id == id => {
                     return Ok(response.into_result()?);
                 }
+                HubMessage::Frame(frame) if is_about_request(&frame) => {
+                    self.refuse_request(&frame).await?;
+                }
                 message => self.backlog.push_back(message),
             }
         }
+    }
+
+    /// Answers a message that is about a request of this connection, such as a form before a login, with an error: no
+    /// other client gets it, and this one has no user. Requests about a session are left to other clients.
+    pub async fn refuse_request(&mut self, frame: &Frame) -> Result<(), HubClientError> {
+        let (Some(id), Some(method)) = (frame.id(), frame.method()) else { return Ok(()) };
+        if is_about_request(frame) {
+            let method = method.into_owned();
+            let refusal = Frame::error_for(id, &Fault::MethodNotFound { method });
+            self.sender.send_frame(refusal.bytes()).await?;
+        }
+        Ok(())
     }
 
     /// The next message. Safe to cancel.
@@ -102,11 +117,15 @@ impl HubConnection {
     }
 }
 
+/// Whether an agent asks this client something about one of its requests.
+fn is_about_request(frame: &Frame) -> bool {
+    frame.kind() == Kind::Request && frame.request_id().is_some()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fake_hub::FakeHub;
-    use jackfield_protocol::Fault;
     use serde_json::json;
 
     const STATUS: Method = Method::ControlStatus;
@@ -135,6 +154,23 @@ mod tests {
         }
         assert_eq!(received, [r#"{"n":1}"#, r#"{"n":2}"#, r#""first""#]);
         assert!(hub.read_request().is_method(STATUS));
+    }
+
+    #[tokio::test]
+    async fn request_about_a_request_is_refused_and_others_are_kept() {
+        let (mut connection, mut hub) = FakeHub::connect();
+        let elicit = Method::ElicitationCreate.name();
+        hub.send(&Frame::request("7", elicit, r#"{"requestId":1}"#));
+        hub.send(&Frame::request("8", elicit, r#"{"sessionId":"s-1"}"#));
+        hub.send(&Frame::result_for("1", "{}"));
+        connection.call_method(STATUS, &json!({})).await.unwrap();
+        hub.read_request();
+        let refusal = hub.read_request();
+        assert_eq!((refusal.id(), refusal.error().is_some()), (Some("7"), true));
+        let HubMessage::Frame(kept) = connection.next_message().await.unwrap() else {
+            panic!("not a request");
+        };
+        assert_eq!(kept.id(), Some("8"));
     }
 
     #[tokio::test]

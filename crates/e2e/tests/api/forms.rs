@@ -63,3 +63,15 @@ fn form_is_refused_at_once_in_a_run_without_a_person() {
     assert_eq!(web.get("/api/asks").good()["asks"], json!([]));
     daemon.stop();
 }
+
+/// Such a form belongs to the client that sent the request, here the API itself, and not to the session.
+#[test]
+fn form_about_a_request_is_refused_at_once() {
+    let home = Home::new();
+    let (daemon, web) = serve(&home, &[]);
+    let (run, _) = make(&web, &body("elicit request"));
+    let told = text(&events(&web, &run));
+    assert!(told.starts_with("elicit: error -32601"), "{told}");
+    assert_eq!(web.get("/api/asks").good()["asks"], json!([]));
+    daemon.stop();
+}

@@ -71,7 +71,11 @@ async fn run(mut connection: HubConnection, mut pending: mpsc::Receiver<SharedRe
                         let _sent = caller.send(response.into_result().map_err(Into::into));
                     }
                 }
-                Ok(HubMessage::Event(_) | HubMessage::Frame(_)) => {}
+                Ok(HubMessage::Frame(frame)) => {
+                    // If this fails, the next message is an error, too.
+                    let _refused = connection.refuse_request(&frame).await;
+                }
+                Ok(HubMessage::Event(_)) => {}
                 Err(_) => return,
             },
             // Requests that are already in the channel are still sent.

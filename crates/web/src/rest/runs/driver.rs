@@ -285,7 +285,11 @@ impl RunDriver {
                     }
                     return;
                 }
-                Ok(HubMessage::Response(_) | HubMessage::Frame(_)) => {}
+                Ok(HubMessage::Frame(frame)) => {
+                    // If this fails, the next message is an error, too.
+                    let _refused = self.connection.refuse_request(&frame).await;
+                }
+                Ok(HubMessage::Response(_)) => {}
                 Err(error) => {
                     if let Some(sender) = sender {
                         end_opening(&self.run, OpeningEnd::Failed(error.into()), &sender);
