@@ -4,10 +4,10 @@ use super::ConsoleAsset;
 
 pub(super) static ASSETS: &[ConsoleAsset] = &[
     ConsoleAsset {
-        path: "assets/agents-BvvNNHQl.js",
+        path: "assets/agents-CptcvTgr.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/agents-BvvNNHQl.js.gz"),
+        gzip: include_bytes!("../../console/assets/agents-CptcvTgr.js.gz"),
     },
     ConsoleAsset {
         path: "assets/agents-DWlrE7ga.css",
@@ -16,16 +16,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/agents-DWlrE7ga.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/ask-card-CHiCSNYZ.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/ask-card-CHiCSNYZ.js.gz"),
-    },
-    ConsoleAsset {
         path: "assets/ask-card-Cui9g-g1.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/ask-card-Cui9g-g1.css.gz"),
+    },
+    ConsoleAsset {
+        path: "assets/ask-card-DynA8H31.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/ask-card-DynA8H31.js.gz"),
     },
     ConsoleAsset {
         path: "assets/c-DaO8xguW.js",
@@ -34,22 +34,22 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/c-DaO8xguW.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/changes-CJMRDjkp.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/changes-CJMRDjkp.js.gz"),
-    },
-    ConsoleAsset {
         path: "assets/changes-DbXFnxs4.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/changes-DbXFnxs4.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/composer-BP3fDuuo.js",
+        path: "assets/changes-DdkC0OHn.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/composer-BP3fDuuo.js.gz"),
+        gzip: include_bytes!("../../console/assets/changes-DdkC0OHn.js.gz"),
+    },
+    ConsoleAsset {
+        path: "assets/composer-B_lsyE3f.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/composer-B_lsyE3f.js.gz"),
     },
     ConsoleAsset {
         path: "assets/composer-H_eW1nXa.css",
@@ -76,16 +76,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/css-DgaLhXQH.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/devices-BPI-mxpj.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/devices-BPI-mxpj.js.gz"),
-    },
-    ConsoleAsset {
         path: "assets/devices-Ds7X0aLb.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/devices-Ds7X0aLb.css.gz"),
+    },
+    ConsoleAsset {
+        path: "assets/devices-skNDmEBy.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/devices-skNDmEBy.js.gz"),
     },
     ConsoleAsset {
         path: "assets/dialog-DEh23iXF.css",
@@ -106,10 +106,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/docker-IyjqRm3v.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/esm-B9QvOYGC.js",
+        path: "assets/early-kx-WYuW0.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/esm-B9QvOYGC.js.gz"),
+        gzip: include_bytes!("../../console/assets/early-kx-WYuW0.js.gz"),
+    },
+    ConsoleAsset {
+        path: "assets/esm-HP8ZbM5n.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/esm-HP8ZbM5n.js.gz"),
     },
     ConsoleAsset {
         path: "assets/esm-TPhOLr5z.css",
@@ -124,10 +130,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/fleet-B7CHfDFW.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/fleet-C-WLATZ1.js",
+        path: "assets/fleet-C977hjxm.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/fleet-C-WLATZ1.js.gz"),
+        gzip: include_bytes!("../../console/assets/fleet-C977hjxm.js.gz"),
     },
     ConsoleAsset {
         path: "assets/go-rLFTqkRN.js",
@@ -148,22 +154,22 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/html-BHZv6uqE.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/inbox-B0P04h4b.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/inbox-B0P04h4b.js.gz"),
-    },
-    ConsoleAsset {
         path: "assets/inbox-CfyIWfdR.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/inbox-CfyIWfdR.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/index-ChOYU4OV.js",
+        path: "assets/inbox-DrjDN2zT.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/index-ChOYU4OV.js.gz"),
+        gzip: include_bytes!("../../console/assets/inbox-DrjDN2zT.js.gz"),
+    },
+    ConsoleAsset {
+        path: "assets/index-BtieleQm.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/index-BtieleQm.js.gz"),
     },
     ConsoleAsset {
         path: "assets/index-D_eecoLu.css",
@@ -202,16 +208,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/json-qhed-kSA.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/keyboard-help-1k23gIrN.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/keyboard-help-1k23gIrN.js.gz"),
-    },
-    ConsoleAsset {
         path: "assets/keyboard-help-B5PHSqme.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/keyboard-help-B5PHSqme.css.gz"),
+    },
+    ConsoleAsset {
+        path: "assets/keyboard-help-Brgh6io8.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/keyboard-help-Brgh6io8.js.gz"),
     },
     ConsoleAsset {
         path: "assets/kotlin-DhhofPvG.js",
@@ -220,10 +226,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/kotlin-DhhofPvG.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/loaded-BjlvAa-t.js",
+        path: "assets/loaded-Dq63ts0H.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/loaded-BjlvAa-t.js.gz"),
+        gzip: include_bytes!("../../console/assets/loaded-Dq63ts0H.js.gz"),
     },
     ConsoleAsset {
         path: "assets/login-CJhHU6Rm.css",
@@ -232,16 +238,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/login-CJhHU6Rm.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/login-DR_t_YiL.js",
+        path: "assets/login-CizoI4yG.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/login-DR_t_YiL.js.gz"),
-    },
-    ConsoleAsset {
-        path: "assets/new-session-BuD77jta.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/new-session-BuD77jta.js.gz"),
+        gzip: include_bytes!("../../console/assets/login-CizoI4yG.js.gz"),
     },
     ConsoleAsset {
         path: "assets/new-session-Dcp7quoj.css",
@@ -250,10 +250,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/new-session-Dcp7quoj.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/open-dialog-CL2bqD9E.js",
+        path: "assets/new-session-rfN22u3S.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/open-dialog-CL2bqD9E.js.gz"),
+        gzip: include_bytes!("../../console/assets/new-session-rfN22u3S.js.gz"),
+    },
+    ConsoleAsset {
+        path: "assets/open-dialog-Dm-DvHJo.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/open-dialog-Dm-DvHJo.js.gz"),
     },
     ConsoleAsset {
         path: "assets/page-DPyx5DUH.css",
@@ -262,16 +268,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/page-DPyx5DUH.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/plot-BpKX_Slq.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/plot-BpKX_Slq.js.gz"),
-    },
-    ConsoleAsset {
         path: "assets/plot-CnsZ1jie.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/plot-CnsZ1jie.css.gz"),
+    },
+    ConsoleAsset {
+        path: "assets/plot-rPZlzpY4.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/plot-rPZlzpY4.js.gz"),
     },
     ConsoleAsset {
         path: "assets/python-gzcpVVnB.js",
@@ -292,22 +298,22 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/rust-DpiIf5JO.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/session-C0fnqcCq.css",
+        path: "assets/session-BsnZyUGq.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/session-C0fnqcCq.css.gz"),
+        gzip: include_bytes!("../../console/assets/session-BsnZyUGq.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/session-DU8zjiZ-.js",
+        path: "assets/session-lWQmuwEu.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/session-DU8zjiZ-.js.gz"),
+        gzip: include_bytes!("../../console/assets/session-lWQmuwEu.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/session-row-C2m6Pymm.js",
+        path: "assets/session-row-C_63LnWX.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/session-row-C2m6Pymm.js.gz"),
+        gzip: include_bytes!("../../console/assets/session-row-C_63LnWX.js.gz"),
     },
     ConsoleAsset {
         path: "assets/sessions-CBysHmML.css",
@@ -316,16 +322,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/sessions-CBysHmML.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/sessions-DnDgluRR.js",
+        path: "assets/sessions-MLAN6EzS.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/sessions-DnDgluRR.js.gz"),
+        gzip: include_bytes!("../../console/assets/sessions-MLAN6EzS.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/shared-worker-C_GQ5vmG.js",
+        path: "assets/shared-worker-Bjs72zoQ.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/shared-worker-C_GQ5vmG.js.gz"),
+        gzip: include_bytes!("../../console/assets/shared-worker-Bjs72zoQ.js.gz"),
     },
     ConsoleAsset {
         path: "assets/shellscript-CLZ0U2zV.js",
@@ -346,16 +352,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/sql-CEbI0hMM.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/timeline-6EpijGn-.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/timeline-6EpijGn-.js.gz"),
-    },
-    ConsoleAsset {
         path: "assets/timeline-DEgb49Mw.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/timeline-DEgb49Mw.css.gz"),
+    },
+    ConsoleAsset {
+        path: "assets/timeline-sEFtZ6U0.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/timeline-sEFtZ6U0.js.gz"),
     },
     ConsoleAsset {
         path: "assets/toml-CcmNWLt0.js",
@@ -376,10 +382,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/typescript-bsJCZSQ-.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/usage-BvQsxGt7.js",
+        path: "assets/usage-D8yT20Y7.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/usage-BvQsxGt7.js.gz"),
+        gzip: include_bytes!("../../console/assets/usage-D8yT20Y7.js.gz"),
     },
     ConsoleAsset {
         path: "assets/usage-OUETxJIX.css",
