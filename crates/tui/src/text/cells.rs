@@ -29,10 +29,10 @@ pub(crate) fn truncate_cells(text: &str, width: usize) -> String {
 
 /// The length in bytes of the longest start of `text` that fits into `width` cells.
 pub(super) fn prefix_length(text: &str, width: usize) -> usize {
-    let mut used = 0;
+    let mut filled = 0;
     for (index, cluster) in text.grapheme_indices(true) {
-        used += cluster_width(cluster);
-        if used > width {
+        filled += cluster_width(cluster);
+        if filled > width {
             return index;
         }
     }

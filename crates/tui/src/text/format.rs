@@ -101,11 +101,11 @@ fn truncate_start(text: &str, width: usize) -> String {
         return text.to_owned();
     }
     let Some(free) = width.checked_sub(1) else { return String::new() };
-    let mut used = 0;
+    let mut filled = 0;
     let mut start = text.len();
     for (index, cluster) in text.grapheme_indices(true).rev() {
-        used += cell_width(cluster);
-        if used > free {
+        filled += cell_width(cluster);
+        if filled > free {
             break;
         }
         start = index;

@@ -31,21 +31,16 @@ impl JsonWriter<'_> {
             Value::Object(members) if !members.is_empty() && depth < DEPTH_MAX => {
                 self.write_start(start, depth);
                 for (name, value) in members {
-                    let mut start = SpanList::default();
-                    start.push(&escape_name(name), self.theme.accent);
-                    start.push(": ", self.theme.dim);
-                    self.write_value(value, depth + 1, start);
+                    self.write_member(name, value, depth + 1, SpanList::default());
                 }
             }
             Value::Array(items) if !items.is_empty() && depth < DEPTH_MAX => {
                 self.write_start(start, depth);
                 for item in items {
-                    let mut start = SpanList::default();
-                    start.push("- ", self.theme.dim);
-                    self.write_value(item, depth + 1, start);
+                    self.write_item(item, depth + 1);
                 }
             }
-            Value::String(text) if text.trim_end_matches('\n').contains('\n') => {
+            Value::String(text) if !is_scalar(value) => {
                 self.write_start(start, depth);
                 for line in escape_hidden(text).lines() {
                     let mut content = SpanList::default();
@@ -59,6 +54,27 @@ impl JsonWriter<'_> {
                 self.write_line(start, depth);
             }
         }
+    }
+
+    /// An object starts beside its dash, if its first member has one line.
+    fn write_item(&mut self, item: &Value, depth: usize) {
+        let mut start = SpanList::default();
+        start.push("- ", self.theme.dim);
+        let members = item.as_object().filter(|_| depth < DEPTH_MAX);
+        let first = members.and_then(|it| it.iter().next()).filter(|it| is_scalar(it.1));
+        let (Some(members), Some((name, value))) = (members, first) else {
+            return self.write_value(item, depth, start);
+        };
+        self.write_member(name, value, depth, start);
+        for (name, value) in members.iter().skip(1) {
+            self.write_member(name, value, depth + 1, SpanList::default());
+        }
+    }
+
+    fn write_member(&mut self, name: &str, value: &Value, depth: usize, mut start: SpanList) {
+        start.push(&escape_name(name), self.theme.accent);
+        start.push(": ", self.theme.dim);
+        self.write_value(value, depth, start);
     }
 
     fn scalar(&self, value: &Value) -> (String, Style) {
@@ -97,6 +113,16 @@ impl JsonWriter<'_> {
             }
             self.lines.push(Line::from(spans));
         }
+    }
+}
+
+/// Whether a value takes one line.
+fn is_scalar(value: &Value) -> bool {
+    match value {
+        Value::String(text) => !text.trim_end_matches('\n').contains('\n'),
+        Value::Object(members) => members.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        _ => true,
     }
 }
 

@@ -8,11 +8,15 @@ mod diff;
 mod escape_sequence;
 mod format;
 mod highlight;
+#[cfg(test)]
+mod hostile_tests;
 mod json;
 mod markdown;
 mod palette;
 #[cfg(test)]
 mod properties;
+#[cfg(test)]
+mod rendering_tests;
 mod sanitize;
 mod span_list;
 mod terminal_output;

@@ -9,7 +9,7 @@ use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation as _;
 
 /// Breaks a line into lines of at most `width` cells; all but the first start with `indent` spaces. Lines break between
-/// words if possible, and spaces at a break are dropped. A cluster that is wider than a line becomes `?`.
+/// words, or after a hyphen, if possible, and spaces at a break are dropped. A cluster that is wider than a line becomes `?`.
 pub(crate) fn wrap_line(line: Line<'static>, width: u16, indent: u16) -> Vec<Line<'static>> {
     let width = usize::from(width.max(1));
     let indent = usize::from(indent).min(width.saturating_sub(2));
@@ -90,7 +90,7 @@ struct BreakPlace {
     /// Where the next line starts.
     next_start: usize,
     /// The cells from the start of the line to `next_start`.
-    used: usize,
+    filled: usize,
 }
 
 /// The state of `break_line`.
@@ -101,11 +101,14 @@ struct LineBreaker<'a> {
     /// The cells of the current line.
     limit: usize,
     start: usize,
-    used: usize,
+    filled: usize,
     /// The last place where the current line can end; never before its first visible cluster.
     place: Option<BreakPlace>,
     /// Where the visible text of the current line ends.
     content_end: usize,
+    /// The last cluster is a hyphen after a letter or digit.
+    is_after_hyphen: bool,
+    is_after_word: bool,
 }
 
 fn break_line(line: &StyledLine, first: usize, rest: usize) -> Vec<Range<usize>> {
@@ -116,9 +119,11 @@ fn break_line(line: &StyledLine, first: usize, rest: usize) -> Vec<Range<usize>>
         rest,
         limit: first,
         start: 0,
-        used: 0,
+        filled: 0,
         place: None,
         content_end: 0,
+        is_after_hyphen: false,
+        is_after_word: false,
     };
     let mut start = 0;
     for &(end, _) in &line.runs {
@@ -128,7 +133,7 @@ fn break_line(line: &StyledLine, first: usize, rest: usize) -> Vec<Range<usize>>
         }
         start = end;
     }
-    let end = if breaker.used > breaker.limit { breaker.content_end } else { text.len() };
+    let end = if breaker.filled > breaker.limit { breaker.content_end } else { text.len() };
     breaker.ranges.push(breaker.start..end.max(breaker.start));
     breaker.ranges
 }
@@ -137,21 +142,29 @@ impl LineBreaker<'_> {
     fn add_cluster(&mut self, index: usize, cluster: &str) {
         let cells = cluster_width(cluster);
         let end = index + cluster.len();
+        let is_letter = cluster.chars().next().is_some_and(char::is_alphabetic);
+        if self.is_after_hyphen && is_letter && self.filled <= self.limit {
+            self.place =
+                Some(BreakPlace { content_end: index, next_start: index, filled: self.filled });
+        }
+        self.is_after_hyphen = cluster == "-" && self.is_after_word;
+        self.is_after_word = cluster.chars().next().is_some_and(char::is_alphanumeric);
         if is_space(cluster) {
-            self.used += cells;
+            self.filled += cells;
             if self.content_end > self.start {
-                let (content_end, used) = (self.content_end, self.used);
-                self.place = Some(BreakPlace { content_end, next_start: end, used });
+                let (content_end, filled) = (self.content_end, self.filled);
+                self.place = Some(BreakPlace { content_end, next_start: end, filled });
             }
             return;
         }
-        while self.used + cells > self.limit && self.start < index {
+        while self.filled + cells > self.limit && self.start < index {
             self.end_line(index);
         }
-        self.used += cells;
+        self.filled += cells;
         self.content_end = end;
-        if can_break_after(cluster, cells) && self.used <= self.limit {
-            self.place = Some(BreakPlace { content_end: end, next_start: end, used: self.used });
+        if is_ideograph(cells) && self.filled <= self.limit {
+            self.place =
+                Some(BreakPlace { content_end: end, next_start: end, filled: self.filled });
         }
     }
 
@@ -161,18 +174,18 @@ impl LineBreaker<'_> {
             Some(it) if it.next_start == index || self.fits_next_line(it.next_start) => {
                 self.ranges.push(self.start..it.content_end);
                 self.start = it.next_start;
-                self.used -= it.used;
+                self.filled -= it.filled;
             }
             _ if self.content_end <= self.start => {
                 // Only spaces, and more than fit.
                 self.start = index;
-                self.used = 0;
+                self.filled = 0;
                 return;
             }
             _ => {
                 self.ranges.push(self.start..self.content_end);
                 self.start = index;
-                self.used = 0;
+                self.filled = 0;
             }
         }
         self.limit = self.rest;
@@ -180,17 +193,17 @@ impl LineBreaker<'_> {
 
     /// Whether the word at `start` fits into a line of its own.
     fn fits_next_line(&self, start: usize) -> bool {
-        let mut used = 0;
+        let mut filled = 0;
         for cluster in self.text[start..].graphemes(true) {
             if is_space(cluster) {
                 return true;
             }
             let cells = cluster_width(cluster);
-            used += cells;
-            if used > self.rest {
+            filled += cells;
+            if filled > self.rest {
                 return false;
             }
-            if can_break_after(cluster, cells) {
+            if is_ideograph(cells) {
                 return true;
             }
         }
@@ -202,9 +215,9 @@ fn is_space(cluster: &str) -> bool {
     matches!(cluster, " " | "\u{3000}")
 }
 
-/// Lines also break after a hyphen and between ideographs, which are wide.
-fn can_break_after(cluster: &str, cells: usize) -> bool {
-    cells == 2 || matches!(cluster, "-" | "–" | "—")
+/// Lines also break after ideographs, which are wide.
+fn is_ideograph(cells: usize) -> bool {
+    cells == 2
 }
 
 #[cfg(test)]
@@ -225,6 +238,8 @@ mod tests {
         assert_eq!(wrap("one    two", 5, 0), ["one", "two"]);
         assert_eq!(wrap("one two   ", 7, 0), ["one two"]);
         assert_eq!(wrap("well-known fact", 6, 0), ["well-", "known", "fact"]);
+        assert_eq!(wrap("fn f() -> u8", 8, 0), ["fn f()", "-> u8"]);
+        assert_eq!(wrap("ls --all-files", 9, 0), ["ls --all-", "files"]);
         assert_eq!(wrap("", 7, 2), [""]);
     }
 

@@ -152,8 +152,8 @@ impl<'a> DiffDrawing<'a> {
 
     fn fill_background(&self, mut spans: Vec<Span<'static>>, background: Style) -> Line<'static> {
         if background.bg.is_some() {
-            let used: usize = spans.iter().map(|it| cell_width(&it.content)).sum();
-            spans.push(Span::raw(" ".repeat(self.width.saturating_sub(used))));
+            let filled: usize = spans.iter().map(|it| cell_width(&it.content)).sum();
+            spans.push(Span::raw(" ".repeat(self.width.saturating_sub(filled))));
             for span in &mut spans {
                 span.style = span.style.patch(background);
             }

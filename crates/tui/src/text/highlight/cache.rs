@@ -13,7 +13,7 @@ const KEPT_BYTES_MAX: usize = 512 * 1024;
 /// The pieces of a line: the length in bytes and the role of each.
 pub(super) type LineRoles = Vec<(usize, CodeRole)>;
 
-/// The parsed code that was used last.
+/// Parsed code, in the order of its last request.
 #[derive(Default)]
 pub(super) struct ParsedCodeCache {
     /// The last is the newest.

@@ -218,15 +218,15 @@ impl<'a> BlockWriter<'a> {
 
     /// The number of prefixes that have room, and their width.
     fn shown_prefixes(&self) -> (usize, usize) {
-        let mut used = 0;
+        let mut filled = 0;
         for (count, prefix) in self.prefixes.iter().enumerate() {
-            let next = used + prefix.width();
+            let next = filled + prefix.width();
             if next > self.width / TEXT_WIDTH_DIVISOR {
-                return (count, used);
+                return (count, filled);
             }
-            used = next;
+            filled = next;
         }
-        (self.prefixes.len(), used)
+        (self.prefixes.len(), filled)
     }
 
     fn text_width(&self) -> usize {

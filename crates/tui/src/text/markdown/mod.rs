@@ -112,7 +112,7 @@ impl<'a> MarkdownRenderer<'a> {
                 self.push_target(&dest_url, false);
             }
             Tag::Image { dest_url, .. } => {
-                self.push_text("[image: ", self.theme.dim);
+                self.push_text("[image", self.theme.dim);
                 self.push_target(&dest_url, true);
             }
             Tag::Paragraph | Tag::HtmlBlock => self.writer.start_block(),
@@ -195,6 +195,9 @@ impl<'a> MarkdownRenderer<'a> {
         let text = sanitize_line(text);
         if let Some(open) = self.targets.last_mut() {
             open.text.push_str(&text);
+            if open.is_image {
+                return;
+            }
         }
         self.writer.push_inline(&text, style);
     }
@@ -216,7 +219,9 @@ impl<'a> MarkdownRenderer<'a> {
     fn end_target(&mut self) {
         let Some(LinkTarget { target, text, is_image }) = self.targets.pop() else { return };
         if is_image {
-            self.push_text("]", self.theme.dim);
+            // The description is written here, because it may be empty.
+            let text = if text.is_empty() { String::new() } else { format!(": {text}") };
+            self.push_text(&format!("{text}]"), self.theme.dim);
         }
         let is_shown = target.is_empty() || target == text || target == format!("mailto:{text}");
         if !is_shown {
