@@ -20,11 +20,11 @@ pub(crate) fn format_duration(ms: u64) -> String {
     if ms < 1_000 {
         return format!("{ms} ms");
     }
-    let tenths = (ms + 50) / 100;
+    let tenths = ms.saturating_add(50) / 100;
     if tenths < 600 {
         return format!("{}.{} s", tenths / 10, tenths % 10);
     }
-    let seconds = (ms + 500) / 1_000;
+    let seconds = ms.saturating_add(500) / 1_000;
     if seconds < 3_600 {
         return join_units(seconds / 60, "min", seconds % 60, "s");
     }
@@ -64,10 +64,10 @@ pub(crate) fn format_tokens(count: u64) -> String {
             (unit, suffix) = (next, next_suffix);
         }
     }
-    let tenths = (count + unit / 20) / (unit / 10);
+    let tenths = count.saturating_add(unit / 20) / (unit / 10);
     match (tenths / 10, tenths % 10) {
         (whole, 1..) if whole < 10 => format!("{whole}.{}{suffix}", tenths % 10),
-        _ => format!("{}{suffix}", (count + unit / 2) / unit),
+        _ => format!("{}{suffix}", count.saturating_add(unit / 2) / unit),
     }
 }
 
@@ -111,4 +111,92 @@ fn truncate_start(text: &str, width: usize) -> String {
         start = index;
     }
     format!("…{}", &text[start..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_have_one_unit() {
+        for (seconds, expected) in
+            [(0, "now"), (9, "now"), (42, "42s"), (240, "4m"), (7_300, "2h"), (260_000, "3d")]
+        {
+            assert_eq!(format_age(seconds * 1_000), expected);
+        }
+    }
+
+    #[test]
+    fn durations_have_two_units() {
+        for (ms, expected) in [
+            (0, "0 ms"),
+            (999, "999 ms"),
+            (1_000, "1.0 s"),
+            (4_230, "4.2 s"),
+            (59_949, "59.9 s"),
+            (59_950, "1 min"),
+            (192_000, "3 min 12 s"),
+            (3_600_000, "1 h"),
+            (7_500_000, "2 h 5 min"),
+        ] {
+            assert_eq!(format_duration(ms), expected);
+        }
+    }
+
+    #[test]
+    fn costs_below_one_have_four_digits() {
+        for (amount, expected) in [
+            (0.0, "0.00 USD"),
+            (0.042_13, "0.0421 USD"),
+            (0.5, "0.50 USD"),
+            (0.125, "0.125 USD"),
+            (12.5, "12.50 USD"),
+            (1_234.567, "1234.57 USD"),
+        ] {
+            let cost = UsageCost { amount, currency: "USD".to_owned() };
+            assert_eq!(format_cost(&cost), expected);
+        }
+        let hostile = UsageCost { amount: 1.0, currency: "\u{1b}[31mVERY LONG NAME".to_owned() };
+        assert_eq!(format_cost(&hostile), "1.00 VERY LON");
+    }
+
+    #[test]
+    fn tokens_have_at_most_three_digits() {
+        for (count, expected) in [
+            (0, "0"),
+            (999, "999"),
+            (1_000, "1k"),
+            (1_249, "1.2k"),
+            (9_940, "9.9k"),
+            (9_960, "10k"),
+            (34_400, "34k"),
+            (999_400, "999k"),
+            (999_600, "1M"),
+            (1_500_000, "1.5M"),
+            (2_000_000_000, "2B"),
+        ] {
+            assert_eq!(format_tokens(count), expected);
+        }
+    }
+
+    #[test]
+    fn paths_lose_directories_in_the_middle() {
+        let path = "/srv/user/project/crates/tui/src/main.rs";
+        for (home, width, expected) in [
+            ("/srv/user", 40, "~/project/crates/tui/src/main.rs"),
+            ("/srv/user/", 40, "~/project/crates/tui/src/main.rs"),
+            ("/srv/us", 40, path),
+            ("", 40, path),
+            ("/srv/user", 25, "~/…/tui/src/main.rs"),
+            ("/srv/user", 16, "~/…/src/main.rs"),
+            ("", 16, "…/src/main.rs"),
+            ("", 7, "main.rs"),
+            ("", 5, "…n.rs"),
+            ("", 0, ""),
+        ] {
+            assert_eq!(shorten_path(path, home, width), expected, "{home} {width}");
+        }
+        assert_eq!(shorten_path("/srv/user", "/srv/user", 20), "~");
+        assert_eq!(shorten_path("/a\u{1b}[2J\nb", "", 20), "/a b");
+    }
 }
