@@ -1,14 +1,30 @@
 //! Properties of the text functions for arbitrary input.
 
-use super::{cell_width, sanitize_line, sanitize_text, truncate_cells, wrap_line};
+use super::{
+    ColorDepth, ViewTheme, cell_width, render_diff, render_json, render_markdown,
+    render_terminal_output, sanitize_line, sanitize_text, truncate_cells, wrap_line,
+};
 use proptest::{collection::vec, prelude::*, sample::select};
 use ratatui::text::Line;
+use serde_json::json;
 use unicode_segmentation::UnicodeSegmentation as _;
 
 /// Text that is hard to show, separated by `|`: wide characters, emoji, marks, joining scripts.
 const CLUSTERS: &str = " |  |word|a-longer-word|漢字|한|ᄒ|ᅡ|ᆫ|🦀|👨|👍|🏽|🇩|🇪|ﾞ|ｶ|क्षि|مرحبا|لا|៘";
 /// The same of characters that cannot be seen.
 const HIDDEN: &str = "\n|\r|\r\n|\t|\u{200d}|\u{fe0f}|\u{301}|\u{20e3}|\u{1b}[31m|\u{1b}]0;t|\u{7}|\u{1b}\\|\u{9b}|\u{9d}|\u{9c}|\u{202e}|\u{2066}|\u{ad}";
+
+/// Pieces of Markdown, separated by `@`. Code has no language, because syntaxes are slow to load.
+const MARKDOWN: &str = "# @\n\n@\n@\n> @\n- @\n  1. @\n- [x] @**@*@`@\n```\n@[@](https://a.b)@![@|@\n|-|-|\n@ | @<b>@<br>@---\n@    @~~@&#27;@&#x202e;@\\";
+
+fn any_markdown() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        2 => select(MARKDOWN.split('@').collect::<Vec<_>>()).prop_map(str::to_owned),
+        1 => select(CLUSTERS.split('|').collect::<Vec<_>>()).prop_map(str::to_owned),
+        1 => "[a-z]{1,8}",
+    ];
+    vec(piece, 0..60).prop_map(|it| it.concat())
+}
 
 pub(super) fn any_text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
@@ -81,6 +97,40 @@ proptest! {
         let found: String =
             lines.iter().flat_map(|it| &it.spans).flat_map(|it| visible_clusters(&it.content, limit)).collect();
         prop_assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn rendered_lines_fit_and_have_no_control_or_bidi_character(
+        markdown in any_markdown(),
+        text in any_text(),
+        width in 2_u16..50,
+    ) {
+        let theme = ViewTheme::new(ColorDepth::None);
+        let value = json!({text.as_str(): [markdown.as_str(), [text.as_str()]]});
+        for lines in [
+            render_markdown(&markdown, width, &theme),
+            render_markdown(&text, width, &theme),
+            render_terminal_output(&text, width, &theme),
+            render_diff(&text, Some(&markdown), &text, width, &theme),
+            render_json(&value, width, &theme),
+        ] {
+            for line in lines {
+                let shown = line.to_string();
+                prop_assert!(!shown.contains(is_forbidden), "{shown:?}");
+                let filled: usize = line.spans.iter().map(|it| cell_width(&it.content)).sum();
+                prop_assert!(filled <= usize::from(width), "{width} {shown:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn markdown_loses_no_letter(words in vec("[a-z]{1,12}", 1..20), marks in vec(0_usize..8, 20), width in 2_u16..50) {
+        let marks = marks.iter().map(|&it| ["- ", "> ", "# ", "**", "\n\n", " ", "\n", "`"][it]);
+        let text: String = marks.zip(&words).flat_map(|(mark, word)| [mark, word, " "]).collect();
+        let lines = render_markdown(&text, width, &ViewTheme::new(ColorDepth::TrueColor));
+        let letters = |it: &str| it.chars().filter(char::is_ascii_lowercase).collect::<String>();
+        let shown: String = lines.iter().map(ToString::to_string).collect();
+        prop_assert_eq!(letters(&shown), letters(&text));
     }
 
     #[test]
