@@ -43,7 +43,7 @@ impl AppState {
         now: Time,
     ) -> AppState {
         AppState {
-            theme: ViewTheme::new(options.color_depth),
+            theme: ViewTheme::on_background(options.color_depth, options.background),
             options,
             keymap,
             size,

@@ -1,11 +1,12 @@
 //! What the user chose at the start, and the pages.
 
-use crate::text::ColorDepth;
+use crate::text::{ColorDepth, TerminalBackground};
 
 /// What the user chose at the start.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ViewOptions {
     pub(crate) color_depth: ColorDepth,
+    pub(crate) background: TerminalBackground,
     /// Draws below the prompt of the shell instead of on the alternate screen.
     pub(crate) is_inline: bool,
     pub(crate) uses_mouse: bool,

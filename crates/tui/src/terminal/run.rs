@@ -15,7 +15,7 @@ use crate::{
     hub::{HubUpdate, RequestNumber},
     keymap::{EditingKeys, KeyBindings},
     page::{AppEffect, AppInput, ViewOptions},
-    text::{ColorDepth, sanitize_text},
+    text::{ColorDepth, TerminalBackground, sanitize_text},
 };
 use crossterm::{
     event::{Event, EventStream},
@@ -143,6 +143,7 @@ impl Interface {
             if options.has_color { ColorDepth::detect(env) } else { ColorDepth::None };
         let view_options = ViewOptions {
             color_depth,
+            background: TerminalBackground::detect(env),
             is_inline: options.is_inline,
             uses_mouse: options.uses_mouse,
             home: env("HOME"),
