@@ -103,6 +103,10 @@ build-console *arguments:
 install-browser:
     scripts/install-browser.sh
 
+# install tmux, in which the tests of the terminal interface run it
+install-tmux:
+    scripts/install-tmux.sh
+
 # install what `just ci` needs and this machine lacks
 install-tools:
     cargo xtask tools

@@ -59,4 +59,5 @@ mod tenants;
 mod token;
 mod traffic;
 mod transports;
+mod tui;
 mod typescript;

@@ -48,6 +48,7 @@ pub(super) const GATE: CheckTier = CheckTier {
         step("build-clients", "scripts/build-clients.sh"),
         step("build-console", "scripts/build-console.sh"),
         step("install-browser", "scripts/install-browser.sh"),
+        step("install-tmux", "scripts/install-tmux.sh"),
         step("install-agents", "scripts/install-agents.sh"),
     ],
     before: &[
@@ -84,6 +85,7 @@ pub(super) const NIGHTLY: CheckTier = CheckTier {
         step("build-clients", "scripts/build-clients.sh"),
         step("build-console", "scripts/build-console.sh"),
         step("install-browser", "scripts/install-browser.sh"),
+        step("install-tmux", "scripts/install-tmux.sh"),
         step("install-agents", "scripts/install-agents.sh --all"),
     ],
     before: &[

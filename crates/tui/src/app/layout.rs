@@ -2,7 +2,7 @@
 
 use super::AppState;
 use crate::{hub::ConnectionState, page::ActivePage};
-use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::layout::{Constraint, Layout, Offset, Position, Rect};
 
 /// The areas of the frame. An area without lines is empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,4 +30,19 @@ pub(crate) fn frame_layout(state: &AppState) -> FrameLayout {
     ])
     .areas(Rect::new(0, 0, width, height));
     FrameLayout { header, connection, request, page, footer }
+}
+
+impl FrameLayout {
+    /// The areas in a frame that starts here: an inline frame does not start at the top of the terminal.
+    #[must_use]
+    pub(crate) fn move_to(self, origin: Position) -> FrameLayout {
+        let offset = Offset::new(i32::from(origin.x), i32::from(origin.y));
+        FrameLayout {
+            header: self.header.offset(offset),
+            connection: self.connection.offset(offset),
+            request: self.request.offset(offset),
+            page: self.page.offset(offset),
+            footer: self.footer.offset(offset),
+        }
+    }
 }

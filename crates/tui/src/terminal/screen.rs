@@ -84,12 +84,13 @@ pub(super) fn restore_on_panic(restore: impl Fn() + Send + Sync + 'static) -> Ar
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::{sync::Mutex, thread};
+    use std::{num::NonZero, sync::Mutex, thread};
 
     const MODES: ScreenModes = ScreenModes { is_inline: false, uses_mouse: true };
 
     fn parse(bytes: &[u8]) -> vt100::Parser {
-        let mut terminal = vt100::Parser::new(24, 80, 0);
+        let [rows, columns] = [24, 80].map(|it| NonZero::new(it).unwrap());
+        let mut terminal = vt100::Parser::new(rows, columns, 0);
         terminal.process(bytes);
         terminal
     }

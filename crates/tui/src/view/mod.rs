@@ -29,7 +29,7 @@ use session::draw_session;
 
 /// Draws the whole interface.
 pub(crate) fn draw(state: &AppState, frame: &mut Frame<'_>) {
-    let layout = frame_layout(state);
+    let layout = frame_layout(state).move_to(frame.area().as_position());
     let buffer = frame.buffer_mut();
     draw_header(state, layout.header, buffer);
     draw_connection(state, layout.connection, buffer);
