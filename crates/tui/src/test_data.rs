@@ -3,8 +3,8 @@
 use crate::{
     app::AppState,
     hub::{
-        ConnectionState, HubUpdate, LogPage, LogRange, OpenRequest, QueuedPrompt, SessionCommand,
-        SessionRow, SessionSettings, SessionState,
+        ConnectionState, HubUpdate, LogPage, LogRange, OpenRequest, QueuedPrompt, RequestOption,
+        SessionCommand, SessionRow, SessionSettings, SessionState,
     },
     keymap::KeyBindings,
     page::{AppEffect, AppInput, ViewOptions},
@@ -19,7 +19,7 @@ use jackfield_views::{
     options::{SessionSetting, find_offer},
 };
 use ratatui::{Terminal, backend::TestBackend, layout::Position};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fmt::Write as _;
 
 /// The time in the tests.
@@ -76,6 +76,102 @@ pub(crate) fn demo_rows() -> Vec<SessionRow> {
         row("s-c003", "claude", shop, "Old import", SessionState::Closed, "2026-11-02T06:12:00.000Z"),
         row("s-d001", "goose", "/srv/deployments/customers/northwind/infrastructure/terraform", "Plan the move to the new cluster", SessionState::Idle, "2026-11-18T03:00:00.000Z"),
     ]
+}
+
+fn form_schema() -> Value {
+    json!({
+        "type": "object",
+        "required": ["branch"],
+        "properties": {
+            "branch": { "type": "string", "title": "Branch", "description": "The name of the new branch" },
+            "reviewers": { "type": "integer", "title": "Reviewers", "minimum": 1 },
+            "draft": { "type": "boolean", "title": "Draft" },
+            "merge": { "type": "string", "title": "Merge by", "oneOf": [
+                { "const": "squash", "title": "Squash" }, { "const": "rebase", "title": "Rebase" },
+            ] },
+            "labels": { "type": "array", "title": "Labels", "items": { "enum": ["bug", "docs", "test"] } },
+        },
+    })
+}
+
+/// A command, a change of a file, a form, and a page to open.
+pub(crate) fn demo_requests() -> Vec<OpenRequest> {
+    let option = |option_id: &str, name: &str, kind: &str| RequestOption {
+        option_id: option_id.to_owned(),
+        name: name.to_owned(),
+        kind: kind.to_owned(),
+    };
+    let request = |session: &str, agent: &str, minute: u32| OpenRequest {
+        session_id: session.to_owned(),
+        number: 1,
+        agent: agent.to_owned(),
+        since: format!("2026-11-18T06:{minute:02}:00.000Z"),
+        method: "session/request_permission".to_owned(),
+        ..OpenRequest::default()
+    };
+    let form = || "elicitation/create".to_owned();
+    vec![
+        OpenRequest {
+            what: Some("Run the tests of the parser".to_owned()),
+            kind: Some("execute".to_owned()),
+            tool_call_id: Some("call-1".to_owned()),
+            call: Some(json!({
+                "kind": "execute",
+                "commands": ["cargo test -p parser --all-features -- --nocapture nested_comments && git push origin main"],
+                "cwd": "/user/me/src/parser",
+                "why": "no rule matches `git push origin main`",
+                "always": "allows exactly this line: `cargo test -p parser`, in this session",
+            })),
+            options: vec![
+                option("once", "Allow once", "allow_once"),
+                option("always", "Always allow", "allow_always"),
+                option("no", "Reject", "reject_once"),
+            ],
+            ..request("s-7f3a", "codex", 28)
+        },
+        OpenRequest {
+            what: Some("Edit search.ts".to_owned()),
+            kind: Some("edit".to_owned()),
+            tool_call_id: Some("call-2".to_owned()),
+            call: Some(json!({
+                "kind": "edit", "paths": ["/user/me/work/shop/src/search.ts"], "cwd": "/user/me/work/shop",
+                "why": "the rule `ask-edits` asks for every change",
+            })),
+            options: vec![
+                option("yes", "Yes", "allow_once"),
+                option("no", "Reject", "reject_once"),
+            ],
+            ..request("s-c001", "opencode", 29)
+        },
+        OpenRequest {
+            method: form(),
+            what: Some("How should the pull request be opened?".to_owned()),
+            requested_schema: Some(form_schema()),
+            ..request("s-91c2", "claude", 29)
+        },
+        OpenRequest {
+            method: form(),
+            what: Some("Log in to the registry of packages.".to_owned()),
+            url: Some("https://login.example.org/device?code=ABCD-1234".to_owned()),
+            ..request("s-d001", "goose", 29)
+        },
+    ]
+}
+
+/// The end of the log of the session whose agent wants to change a file.
+pub(crate) fn diff_page() -> LogPage {
+    let old = "export function search(query: string) {\n  let limit = 20;\n  return run(query, limit);\n}\n";
+    let new = old.replace("20", "50");
+    let path = "/user/me/work/shop/src/search.ts";
+    let diff = json!([{ "type": "diff", "path": path, "oldText": old, "newText": new }]);
+    let mut log = TestLog::default();
+    log.opened()
+        .prompt("Show more results")
+        .call("call-2", json!({ "title": "Edit search.ts", "content": diff }));
+    log.ask(&json!({ "toolCallId": "call-2" }));
+    let end = log.events.len() as u64;
+    let session = "s-c001".to_owned();
+    LogPage { session, range: LogRange::End, events: log.events, bounds: Some((1, end)), end }
 }
 
 /// The same in a fleet.
@@ -142,6 +238,22 @@ impl TestApp {
             removed: Vec::new(),
             answered: Vec::new(),
         })
+    }
+
+    /// New or different requests.
+    pub(crate) fn add_requests(&mut self, requests: Vec<OpenRequest>) -> Vec<AppEffect> {
+        self.hub(HubUpdate::Changes {
+            sessions: Vec::new(),
+            requests,
+            removed: Vec::new(),
+            answered: Vec::new(),
+        })
+    }
+
+    /// Waits until keys answer the request that is shown.
+    pub(crate) fn be_quiet(&mut self) {
+        self.send(AppInput::Drawn);
+        self.pass_ms(500);
     }
 
     /// Presses the keys of a text one after the other.

@@ -2,7 +2,7 @@
 
 use super::AppState;
 use crate::{hub::ConnectionState, page::ActivePage};
-use ratatui::layout::{Constraint, Layout, Offset, Position, Rect};
+use ratatui::layout::{Offset, Position, Rect};
 
 /// The areas of the frame. An area without lines is empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,14 +21,12 @@ pub(crate) fn frame_layout(state: &AppState) -> FrameLayout {
     let (width, height) = state.size;
     let is_lost = matches!(state.connection, ConnectionState::Lost(_));
     let has_request_line = state.inbox.has_requests() && state.page != ActivePage::Inbox;
-    let [header, connection, request, page, footer] = Layout::vertical([
-        Constraint::Length(1),
-        Constraint::Length(u16::from(is_lost)),
-        Constraint::Length(u16::from(has_request_line)),
-        Constraint::Fill(1),
-        Constraint::Length(1),
-    ])
-    .areas(Rect::new(0, 0, width, height));
+    let lines = [1, u16::from(is_lost), u16::from(has_request_line)];
+    let page_height = height.saturating_sub(lines.iter().sum::<u16>() + 1);
+    let [header, connection, request] = lines;
+    let heights = [header, connection, request, page_height, 1];
+    let [header, connection, request, page, footer] =
+        split_rows(Rect::new(0, 0, width, height), heights);
     FrameLayout { header, connection, request, page, footer }
 }
 
@@ -45,4 +43,16 @@ impl FrameLayout {
             footer: self.footer.offset(offset),
         }
     }
+}
+
+/// Areas of these heights from top to bottom, cut where the area ends. The solver of `ratatui` is far slower, and the
+/// areas are computed for every input.
+pub(crate) fn split_rows<const N: usize>(area: Rect, heights: [u16; N]) -> [Rect; N] {
+    let mut y = area.y;
+    heights.map(|height| {
+        let height = height.min(area.bottom() - y);
+        let row = Rect { y, height, ..area };
+        y += height;
+        row
+    })
 }

@@ -7,5 +7,5 @@ mod state;
 mod update;
 
 pub(crate) use help::{HelpLine, HelpState};
-pub(crate) use layout::{FrameLayout, frame_layout};
+pub(crate) use layout::{FrameLayout, frame_layout, split_rows};
 pub(crate) use state::AppState;

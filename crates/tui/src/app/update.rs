@@ -25,12 +25,9 @@ impl AppState {
             AppInput::Key(key) => self.on_key(key, &mut effects),
             AppInput::Hub(update) => self.on_hub_update(update, &mut effects),
             AppInput::Tick => self.on_tick(&mut effects),
-            AppInput::Drawn => {
-                let is_shown = self.page == ActivePage::Inbox;
-                self.with_context(&mut effects, |app, cx| app.inbox.on_drawn(cx, is_shown));
-            }
+            AppInput::Drawn => self.with_context(&mut effects, |app, cx| app.inbox.on_drawn(cx)),
             AppInput::Paste(_) => {
-                self.inbox.on_typed(now);
+                self.with_context(&mut effects, |app, cx| app.inbox.on_typed(cx));
                 self.send_to_page(&input, &mut effects);
             }
             AppInput::Mouse(mouse) => self.on_mouse(mouse, &mut effects),
@@ -82,7 +79,7 @@ impl AppState {
         if key.kind == KeyEventKind::Release {
             return;
         }
-        self.inbox.on_typed(self.now);
+        self.with_context(effects, |app, cx| app.inbox.on_typed(cx));
         if !self.on_global_key(key, effects) {
             self.send_to_page(&AppInput::Key(key), effects);
         }
@@ -161,9 +158,13 @@ impl AppState {
             self.connection = connection.clone();
         }
         let is_first_list = matches!(update, HubUpdate::Lists { .. }) && !self.board.has_lists();
+        let is_for_inbox = matches!(&update, HubUpdate::LogPage(it) if self.inbox.awaits(it));
         let input = AppInput::Hub(update);
-        self.with_context(effects, |app, cx| app.board.update(cx, &input));
         self.with_context(effects, |app, cx| app.inbox.update(cx, &input));
+        if is_for_inbox {
+            return;
+        }
+        self.with_context(effects, |app, cx| app.board.update(cx, &input));
         self.send_to_session(&input, effects);
         if let Some(wanted) = self.options.session.clone().filter(|_| is_first_list) {
             self.open_named_session(&wanted, effects);

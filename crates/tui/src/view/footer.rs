@@ -23,7 +23,23 @@ pub(super) fn draw_footer(state: &AppState, area: Rect, buffer: &mut Buffer) {
     let mut hints = state.keymap.hints(context);
     // There is nothing to go back to from the board.
     hints.retain(|it| !(context == KeyContext::Board && it.1 == "back"));
+    if context == KeyContext::Inbox {
+        hints.retain(|it| is_useful(state, it.1));
+    }
     key_line(state, &hints, width).render(area, buffer);
+}
+
+/// Whether a key of the inbox does something for the shown request.
+fn is_useful(state: &AppState, hint: &str) -> bool {
+    let has_kind = |kind: &str| state.inbox.choices().iter().any(|it| it.kind == kind);
+    match hint {
+        "allow" => has_kind("allow_once"),
+        "always" => has_kind("allow_always"),
+        "reject" => !state.inbox.choices().is_empty(),
+        "next" => state.inbox.requests().len() > 1,
+        "session" => state.inbox.shown_request().is_some(),
+        _ => true,
+    }
 }
 
 /// As many keys as fit. The key of the help is always among them.

@@ -9,6 +9,10 @@ mod composer;
 mod footer;
 mod header;
 mod help;
+mod inbox;
+mod inbox_form;
+#[cfg(test)]
+mod inbox_frames;
 mod picker;
 mod popup;
 mod session;
@@ -24,6 +28,7 @@ use board::draw_board;
 use footer::draw_footer;
 use header::{draw_connection, draw_header, draw_request_line};
 use help::draw_help;
+use inbox::draw_inbox;
 use ratatui::Frame;
 use session::draw_session;
 
@@ -39,7 +44,7 @@ pub(crate) fn draw(state: &AppState, frame: &mut Frame<'_>) {
             draw_session(session, &state.theme, layout.page, buffer)
         }
         (ActivePage::Board | ActivePage::Session, _) => draw_board(state, layout.page, buffer),
-        (ActivePage::Inbox, _) => None,
+        (ActivePage::Inbox, _) => draw_inbox(state, layout.page, buffer),
         (ActivePage::Help, _) => {
             draw_help(&state.help, &state.theme, layout.page, buffer);
             None
