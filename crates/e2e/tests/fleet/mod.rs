@@ -16,6 +16,7 @@ mod servers;
 mod shift;
 mod site;
 mod storm;
+mod web_api;
 
 use jackfield_e2e::{Client, Daemon, Home, home::binary};
 use jackfield_test_support::{nats::Cluster, netns::Network};

@@ -3,7 +3,7 @@
 use crate::rest::{
     RestState,
     check::{WorkDirs, run_blocking},
-    error::{ApiError, ErrorBody},
+    error::{ApiError, ErrorBody, ErrorCode},
     extract::QueryParams,
 };
 use axum::{Json, extract::State};
@@ -67,12 +67,18 @@ pub(crate) struct DirectoriesQuery {
     responses(
         (status = 200, description = "the directories", body = DirectoryList),
         (status = 400, description = "the path is not a directory below one of the roots", body = ErrorBody),
+        (status = 409, description = "this is a gateway of a fleet, and the directories are on its hosts", body = ErrorBody),
     ),
 )]
 pub(crate) async fn list_directories(
     State(state): State<Arc<RestState>>,
     QueryParams(query): QueryParams<DirectoriesQuery>,
 ) -> Result<Json<DirectoryList>, ApiError> {
+    if state.agents.is_hosted() {
+        let why = "the directories of a fleet are on the hosts, and a gateway cannot list them: name one, or use the \
+                   directory of another session";
+        return Err(ApiError::new(ErrorCode::Conflict, why));
+    }
     let dirs = state.dirs.clone();
     let list = run_blocking(move || DirectoryRoots::new(&dirs).list(query.path.as_deref())).await?;
     Ok(Json(list))

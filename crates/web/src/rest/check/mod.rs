@@ -33,7 +33,7 @@ pub(crate) async fn plan_run(state: &Arc<RestState>, body: RunBody) -> Result<Ru
     }
     match body.session_id.clone() {
         Some(session) => plan_in_session(state, session, body).await,
-        None => plan_new_session(state, state.dirs.clone(), body).await,
+        None => plan_new_session(state, state.dirs.clone(), None, body).await,
     }
 }
 
@@ -46,13 +46,17 @@ pub(crate) async fn plan_session(
     let mut dirs = state.dirs.clone();
     let rows = sessions::list_all(&state.hub).await?;
     let known = rows.into_iter().map(|it| it.cwd).find(|it| Some(it) == body.cwd.as_ref());
-    dirs.roots.extend(known.map(PathBuf::from));
-    plan_new_session(state, dirs, body.into_run_body()).await
+    let known = known.map(PathBuf::from);
+    // A gateway does not have the directories of its hosts.
+    let cwd_on_host = known.clone().filter(|_| state.agents.is_hosted());
+    dirs.roots.extend(known);
+    plan_new_session(state, dirs, cwd_on_host, body.into_run_body()).await
 }
 
 async fn plan_new_session(
     state: &Arc<RestState>,
     dirs: WorkDirs,
+    cwd_on_host: Option<PathBuf>,
     mut body: RunBody,
 ) -> Result<RunPlan, ApiError> {
     let Some(id) = body.agent_id.clone().filter(|it| !it.is_empty()) else {
@@ -71,7 +75,7 @@ async fn plan_new_session(
     let (cwd, more_dirs) = run_blocking(move || {
         let cwd = match (project, cwd) {
             (Some(_), Some(_)) => Err(ApiError::invalid("set either `projectId` or `cwd`")),
-            (None, Some(cwd)) => dirs.resolve_cwd(&cwd),
+            (None, Some(cwd)) => cwd_on_host.map_or_else(|| dirs.resolve_cwd(&cwd), Ok),
             (project, None) => dirs.resolve_project(project.as_deref().unwrap_or(DEFAULT_PROJECT)),
         }?;
         let more_dirs = dirs.resolve_more_dirs(&cwd, &more)?;
