@@ -1,8 +1,4 @@
-/**
- * Opens the log of a session for a component: its items and its state, updated at most once per frame.
- *
- * If drawing takes long, the page is left as much time for other work before the next update.
- */
+/** Opens the log of a session for a component: its items and its state, updated as often as they can be drawn. */
 
 import { JackfieldError, type LogPage } from "jackfield-client";
 import { createSignal, onCleanup, type Accessor } from "solid-js";

@@ -3,10 +3,11 @@
 /** Where long texts are divided, in characters: each part is drawn only while it is visible. */
 const SEGMENT_CHARS = 6000;
 /** A longer paragraph is divided, too: after a sentence, then between words, and then even inside of emphasis. */
-const SENTENCE_CHARS = 3000;
-const WORD_CHARS = 4500;
+const SENTENCE_CHARS = 2000;
+const WORD_CHARS = 3000;
+const PARAGRAPH_CHARS_MAX = 4000;
 /** A paragraph without a place to divide it is searched up to here. */
-const SEARCHED_CHARS_MAX = 18_000;
+const SEARCHED_CHARS_MAX = 12_000;
 
 /** The beginning of a line that is not the text of a paragraph. */
 const BLOCK_MARK = /^(?:[-+*][ \t]|\d{1,9}[.)][ \t]|[>#|<=~\s-]|`{3})/;
@@ -61,7 +62,7 @@ function findParagraphCut(text: string, start: number, position: number, end: nu
     if (length > SENTENCE_CHARS && index >= position && isSpace(text[index - 1]) && isLetter(text[index])) {
       const isClosed = marks % 2 === 0 && brackets === 0;
       const isSentence = /[.!?:;]/.test(text[index - 2] ?? "");
-      if ((isClosed && (isSentence || length > WORD_CHARS)) || length > SEGMENT_CHARS) return index;
+      if ((isClosed && (isSentence || length > WORD_CHARS)) || length > PARAGRAPH_CHARS_MAX) return index;
     }
     const character = text[index];
     // `**` is one mark.
