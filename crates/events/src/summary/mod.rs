@@ -162,6 +162,18 @@ impl Default for SessionSummary {
     }
 }
 
+/// The modes in the result of `session/new`.
+#[derive(Deserialize)]
+struct SetupModes {
+    modes: Option<CurrentMode>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct CurrentMode {
+    current_mode_id: Option<String>,
+}
+
 impl SessionSummary {
     pub fn from_summary(summary: &[u8]) -> Result<SessionSummary, serde_json::Error> {
         serde_json::from_slice(summary)
@@ -182,9 +194,10 @@ impl SessionSummary {
 
     /// The current mode: the last one set, else the one in the result of `session/new`.
     pub fn mode(&self) -> Option<String> {
+        // Lists call this for every session, and a result can be long: the rest of it is skipped.
         let opened = || {
-            let setup: serde_json::Value = serde_json::from_str(self.setup.as_str()).ok()?;
-            Some(setup.pointer("/modes/currentModeId")?.as_str()?.to_owned())
+            let setup: SetupModes = serde_json::from_str(self.setup.as_str()).ok()?;
+            setup.modes?.current_mode_id
         };
         self.mode.clone().or_else(opened)
     }
