@@ -6,12 +6,13 @@ export interface LinePiece {
   isChanged: boolean;
 }
 
+/** Numbers of lines and of skipped lines can be unknown. */
 export type DiffRow =
-  | { kind: "same"; oldLine: number; newLine: number; pieces: LinePiece[] }
-  | { kind: "removed"; oldLine: number; pieces: LinePiece[] }
-  | { kind: "added"; newLine: number; pieces: LinePiece[] }
+  | { kind: "same"; oldLine: number | undefined; newLine: number | undefined; pieces: LinePiece[] }
+  | { kind: "removed"; oldLine: number | undefined; pieces: LinePiece[] }
+  | { kind: "added"; newLine: number | undefined; pieces: LinePiece[] }
   /** Lines that are the same and not shown. */
-  | { kind: "skipped"; count: number };
+  | { kind: "skipped"; count: number | undefined };
 
 /** The unchanged lines that are shown around a change. */
 const CONTEXT_LINES = 3;
@@ -163,7 +164,7 @@ function hideUnchanged(rows: readonly DiffRow[]): DiffRow[] {
   for (const [index, row] of rows.entries()) {
     const last = shown.at(-1);
     if (isNear[index]) shown.push(row);
-    else if (last?.kind === "skipped") last.count += 1;
+    else if (last?.kind === "skipped") last.count = (last.count ?? 0) + 1;
     else shown.push({ kind: "skipped", count: 1 });
   }
   return shown;

@@ -128,6 +128,14 @@ export function toolOutput(call: ToolItem): string {
   return texts.join("\n") || rawText(call.rawOutput) || call.terminalOutput || rawJson(call);
 }
 
+const FENCED = /^\s*(`{3,})(?:console|text|shell|sh|ansi)?\n([\s\S]*?)\n?\1\s*$/;
+
+/** Output of a command that the agent has put into a code block as a whole: its colors are those of a terminal. */
+export function fencedOutput(output: string): string | undefined {
+  const [, fence = "", text] = FENCED.exec(output) ?? [];
+  return text?.includes(fence) ? undefined : text;
+}
+
 function blockText(block: Json | undefined): string {
   if (typeof block === "string") return block;
   if (Array.isArray(block)) return block.map(blockText).join("");

@@ -28,3 +28,16 @@ test("removed lines that look like a header are lines", () => {
 test("text without hunks has no rows", () => {
   expect(parseUnifiedDiff("Binary files a/x and b/x differ\n")).toEqual([]);
 });
+
+test("diffs of the daemon have no numbers, and several changes follow each other", () => {
+  const text = "--- /dev/null\n+++ /w/a\n+one\n--- /w/a\n+++ /w/a\n@@\n a\n-b\n@@\n+c\n";
+  const rows = parseUnifiedDiff(text);
+  expect(short(rows)).toEqual([
+    ["added", 0, undefined, "one"],
+    undefined,
+    ["same", undefined, undefined, "a"],
+    ["removed", undefined, 0, "b"],
+    undefined,
+    ["added", 0, undefined, "c"],
+  ]);
+});

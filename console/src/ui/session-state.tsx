@@ -15,10 +15,13 @@ export function SessionState(props: { row: Session }): JSX.Element {
         {STATES[props.row.state]?.icon ?? "·"}
       </span>{" "}
       {stateText(props.row.state)}
-      <Show when={props.row.asks > 0 && props.row.waitingSince}>{(since) => <WaitingTime since={since()} />}</Show>
+      <Show when={props.row.asks > 0 && hasWaited(props.row.waitingSince) && props.row.waitingSince}>{(since) => <WaitingTime since={since()} />}</Show>
     </span>
   );
 }
+
+/** The first minute is not worth a word. */
+const hasWaited = (since: string | null | undefined): boolean => since != null && now() - new Date(since).getTime() >= 60_000;
 
 /** For how long a request has been open. */
 function WaitingTime(props: { since: string }): JSX.Element {

@@ -11,7 +11,7 @@ export function WaitingBanner(): JSX.Element {
     <div role="status">
       <Show when={openAsks.length > 0}>
         <p class="notice warning">
-          {formatNumberOf(openAsks.length, "request waits", "requests wait")} for your answer. <A href="/inbox">Open the inbox</A> <kbd>i</kbd>
+          {formatNumberOf(openAsks.length, "request waits", "requests wait")} for your answer. <A href="/inbox">Open the inbox</A> <kbd class="wide-only">i</kbd>
         </p>
       </Show>
     </div>

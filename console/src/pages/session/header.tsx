@@ -8,6 +8,9 @@ import { SessionState } from "../../ui/session-state";
 import { TimeAgo } from "../../ui/time-ago";
 import { shortLine } from "../../ui/visible-text";
 
+/** The directory without its last part. */
+const parentOf = (path: string): string => /^.*[/\\](?=[^/\\])/.exec(path)?.[0] ?? "";
+
 export function SessionHeader(props: { sessionId: string; row: SessionRow | undefined }): JSX.Element {
   const title = (): string => shortLine(props.row?.name || props.row?.title || "", 200) || props.sessionId;
   return (
@@ -19,7 +22,8 @@ export function SessionHeader(props: { sessionId: string; row: SessionRow | unde
             <SessionState row={row()} />
             <span>{shortLine(row().agent, 60)}</span>
             <span class="session-directory" title={shortLine(row().cwd, 1000)}>
-              {shortLine(row().cwd, 200)}
+              <span class="wide-only">{shortLine(parentOf(row().cwd), 200)}</span>
+              {shortLine(row().cwd.slice(parentOf(row().cwd).length), 200)}
             </span>
             <Show when={row().cost}>{(cost) => <span>{formatCost(cost())}</span>}</Show>
             <TimeAgo at={row().updatedAt} />

@@ -3,6 +3,7 @@
 import { A } from "@solidjs/router";
 import { createMemo, For, Show, type JSX } from "solid-js";
 import { filePath } from "../../app/navigate";
+import { formatNumberOf } from "../../ui/format";
 import { shortLine, visibleLines } from "../../ui/visible-text";
 import { countChanges, diffLines, type DiffRow, type LinePiece } from "../line-diff";
 import type { FileDiff } from "../tool-call";
@@ -64,6 +65,8 @@ function Pieces(props: { pieces: readonly LinePiece[] }): JSX.Element {
   );
 }
 
+const describeSkipped = (count: number | undefined): string => (count === undefined ? "…" : formatNumberOf(count, "unchanged line"));
+
 const SIGNS = { same: " ", removed: "−", added: "+" } as const;
 
 export function UnifiedRows(props: { rows: readonly DiffRow[] }): JSX.Element {
@@ -74,7 +77,7 @@ export function UnifiedRows(props: { rows: readonly DiffRow[] }): JSX.Element {
           {(row) =>
             row.kind === "skipped" ? (
               <tr class="diff-skipped">
-                <td colspan="4">{row.count} unchanged lines</td>
+                <td colspan="4">{describeSkipped(row.count)}</td>
               </tr>
             ) : (
               <tr class={`diff-${row.kind}-row`}>
@@ -94,7 +97,7 @@ export function UnifiedRows(props: { rows: readonly DiffRow[] }): JSX.Element {
 }
 
 type ChangedRow = Exclude<DiffRow, { kind: "skipped" }>;
-type SplitRow = { left: ChangedRow | undefined; right: ChangedRow | undefined } | { skipped: number };
+type SplitRow = { left: ChangedRow | undefined; right: ChangedRow | undefined } | { skipped: number | undefined };
 
 /** Removed lines stand next to the added lines that replace them. */
 function pairRows(rows: readonly DiffRow[]): SplitRow[] {
@@ -133,7 +136,7 @@ export function SplitRows(props: { rows: readonly DiffRow[] }): JSX.Element {
           {(row) =>
             "skipped" in row ? (
               <tr class="diff-skipped">
-                <td colspan="4">{row.skipped} unchanged lines</td>
+                <td colspan="4">{describeSkipped(row.skipped)}</td>
               </tr>
             ) : (
               <tr>

@@ -4,7 +4,7 @@ import { createEffect, createMemo, createSignal, For, onCleanup, Show, type JSX 
 import { formatDuration } from "../../ui/format";
 import { shortLine } from "../../ui/visible-text";
 import type { ToolItem, ToolStatus } from "../item";
-import { hasEnded, toolDiffs, toolInput, toolMedia, toolOutput } from "../tool-call";
+import { fencedOutput, hasEnded, toolDiffs, toolInput, toolMedia, toolOutput } from "../tool-call";
 import { CodeBlock } from "./code-block";
 import { DiffView } from "./diff-view";
 import { LongText } from "./long-text";
@@ -68,13 +68,14 @@ function ToolBody(props: { item: ToolItem; stateKey: string }): JSX.Element {
   const input = createMemo(() => (diffs().length > 0 ? undefined : toolInput(props.item)));
   const output = createMemo(() => toolOutput(props.item));
   const media = createMemo(() => toolMedia(props.item));
-  const isMarkdown = (): boolean => /^\s*```/.test(output()) && output().length < 20_000;
+  const fenced = createMemo(() => fencedOutput(output()));
+  const isMarkdown = (): boolean => fenced() === undefined && /^\s*```/.test(output()) && output().length < 20_000;
   return (
     <div class="tool-body">
       <Show when={input()}>{(it) => <CodeBlock text={it().text} language={it().language} />}</Show>
       <For each={diffs()}>{(it, index) => <DiffView diff={it} stateKey={`${props.stateKey}-${index()}`} />}</For>
       <Show when={output() !== ""}>
-        <Show when={isMarkdown()} fallback={<LongText text={output()} isTerminal label="Output" />}>
+        <Show when={isMarkdown()} fallback={<LongText text={fenced() ?? output()} isTerminal label="Output" />}>
           <MarkdownView text={output()} />
         </Show>
       </Show>
