@@ -4,10 +4,10 @@ use super::ConsoleAsset;
 
 pub(super) static ASSETS: &[ConsoleAsset] = &[
     ConsoleAsset {
-        path: "assets/agents-CptcvTgr.js",
+        path: "assets/agents-BO-kZVpS.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/agents-CptcvTgr.js.gz"),
+        gzip: include_bytes!("../../console/assets/agents-BO-kZVpS.js.gz"),
     },
     ConsoleAsset {
         path: "assets/agents-DWlrE7ga.css",
@@ -16,16 +16,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/agents-DWlrE7ga.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/ask-card-Cui9g-g1.css",
-        content_type: "text/css; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/ask-card-Cui9g-g1.css.gz"),
-    },
-    ConsoleAsset {
-        path: "assets/ask-card-DynA8H31.js",
+        path: "assets/ask-card-CcJbt7i3.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/ask-card-DynA8H31.js.gz"),
+        gzip: include_bytes!("../../console/assets/ask-card-CcJbt7i3.js.gz"),
+    },
+    ConsoleAsset {
+        path: "assets/ask-card-ofgKUCZD.css",
+        content_type: "text/css; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/ask-card-ofgKUCZD.css.gz"),
     },
     ConsoleAsset {
         path: "assets/c-DaO8xguW.js",
@@ -34,28 +34,28 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/c-DaO8xguW.js.gz"),
     },
     ConsoleAsset {
+        path: "assets/changes-D350VTpo.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/changes-D350VTpo.js.gz"),
+    },
+    ConsoleAsset {
         path: "assets/changes-DbXFnxs4.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/changes-DbXFnxs4.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/changes-DdkC0OHn.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/changes-DdkC0OHn.js.gz"),
-    },
-    ConsoleAsset {
-        path: "assets/composer-B_lsyE3f.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/composer-B_lsyE3f.js.gz"),
-    },
-    ConsoleAsset {
-        path: "assets/composer-H_eW1nXa.css",
+        path: "assets/composer-BWY7EWJx.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/composer-H_eW1nXa.css.gz"),
+        gzip: include_bytes!("../../console/assets/composer-BWY7EWJx.css.gz"),
+    },
+    ConsoleAsset {
+        path: "assets/composer-CnaU17jf.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/composer-CnaU17jf.js.gz"),
     },
     ConsoleAsset {
         path: "assets/confirm-dialog-B4RwzwV6.js",
@@ -82,10 +82,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/devices-Ds7X0aLb.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/devices-skNDmEBy.js",
+        path: "assets/devices-QUv4HiZM.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/devices-skNDmEBy.js.gz"),
+        gzip: include_bytes!("../../console/assets/devices-QUv4HiZM.js.gz"),
     },
     ConsoleAsset {
         path: "assets/dialog-DEh23iXF.css",
@@ -106,16 +106,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/docker-IyjqRm3v.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/early-kx-WYuW0.js",
+        path: "assets/early-fn9kFTlQ.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/early-kx-WYuW0.js.gz"),
+        gzip: include_bytes!("../../console/assets/early-fn9kFTlQ.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/esm-HP8ZbM5n.js",
+        path: "assets/esm-BEwZFlqF.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/esm-HP8ZbM5n.js.gz"),
+        gzip: include_bytes!("../../console/assets/esm-BEwZFlqF.js.gz"),
     },
     ConsoleAsset {
         path: "assets/esm-TPhOLr5z.css",
@@ -130,10 +130,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/fleet-B7CHfDFW.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/fleet-C977hjxm.js",
+        path: "assets/fleet-D8hWTiX9.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/fleet-C977hjxm.js.gz"),
+        gzip: include_bytes!("../../console/assets/fleet-D8hWTiX9.js.gz"),
     },
     ConsoleAsset {
         path: "assets/go-rLFTqkRN.js",
@@ -160,22 +160,22 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/inbox-CfyIWfdR.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/inbox-DrjDN2zT.js",
+        path: "assets/inbox-YZqDcufh.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/inbox-DrjDN2zT.js.gz"),
+        gzip: include_bytes!("../../console/assets/inbox-YZqDcufh.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/index-BtieleQm.js",
+        path: "assets/index-ChTHvZeG.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/index-BtieleQm.js.gz"),
+        gzip: include_bytes!("../../console/assets/index-ChTHvZeG.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/index-D_eecoLu.css",
+        path: "assets/index-Do0Qavd0.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/index-D_eecoLu.css.gz"),
+        gzip: include_bytes!("../../console/assets/index-Do0Qavd0.css.gz"),
     },
     ConsoleAsset {
         path: "assets/java-BtIQNnN0.js",
@@ -214,10 +214,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/keyboard-help-B5PHSqme.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/keyboard-help-Brgh6io8.js",
+        path: "assets/keyboard-help-DYSPrIx3.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/keyboard-help-Brgh6io8.js.gz"),
+        gzip: include_bytes!("../../console/assets/keyboard-help-DYSPrIx3.js.gz"),
     },
     ConsoleAsset {
         path: "assets/kotlin-DhhofPvG.js",
@@ -226,10 +226,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/kotlin-DhhofPvG.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/loaded-Dq63ts0H.js",
+        path: "assets/loaded-yUXLZJss.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/loaded-Dq63ts0H.js.gz"),
+        gzip: include_bytes!("../../console/assets/loaded-yUXLZJss.js.gz"),
     },
     ConsoleAsset {
         path: "assets/login-CJhHU6Rm.css",
@@ -238,10 +238,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/login-CJhHU6Rm.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/login-CizoI4yG.js",
+        path: "assets/login-CxNVbp9r.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/login-CizoI4yG.js.gz"),
+        gzip: include_bytes!("../../console/assets/login-CxNVbp9r.js.gz"),
     },
     ConsoleAsset {
         path: "assets/new-session-Dcp7quoj.css",
@@ -250,16 +250,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/new-session-Dcp7quoj.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/new-session-rfN22u3S.js",
+        path: "assets/new-session-dUQQ8Jhl.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/new-session-rfN22u3S.js.gz"),
+        gzip: include_bytes!("../../console/assets/new-session-dUQQ8Jhl.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/open-dialog-Dm-DvHJo.js",
+        path: "assets/open-dialog-BXcKCcG3.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/open-dialog-Dm-DvHJo.js.gz"),
+        gzip: include_bytes!("../../console/assets/open-dialog-BXcKCcG3.js.gz"),
     },
     ConsoleAsset {
         path: "assets/page-DPyx5DUH.css",
@@ -268,16 +268,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/page-DPyx5DUH.css.gz"),
     },
     ConsoleAsset {
+        path: "assets/plot-Bk2yN9R_.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/plot-Bk2yN9R_.js.gz"),
+    },
+    ConsoleAsset {
         path: "assets/plot-CnsZ1jie.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/plot-CnsZ1jie.css.gz"),
-    },
-    ConsoleAsset {
-        path: "assets/plot-rPZlzpY4.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/plot-rPZlzpY4.js.gz"),
     },
     ConsoleAsset {
         path: "assets/python-gzcpVVnB.js",
@@ -304,16 +304,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/session-BsnZyUGq.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/session-lWQmuwEu.js",
+        path: "assets/session-OjT3SRVw.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/session-lWQmuwEu.js.gz"),
+        gzip: include_bytes!("../../console/assets/session-OjT3SRVw.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/session-row-C_63LnWX.js",
+        path: "assets/session-row-D_go2Fk4.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/session-row-C_63LnWX.js.gz"),
+        gzip: include_bytes!("../../console/assets/session-row-D_go2Fk4.js.gz"),
     },
     ConsoleAsset {
         path: "assets/sessions-CBysHmML.css",
@@ -322,10 +322,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/sessions-CBysHmML.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/sessions-MLAN6EzS.js",
+        path: "assets/sessions-lws8jDqc.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/sessions-MLAN6EzS.js.gz"),
+        gzip: include_bytes!("../../console/assets/sessions-lws8jDqc.js.gz"),
     },
     ConsoleAsset {
         path: "assets/shared-worker-Bjs72zoQ.js",
@@ -352,16 +352,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/sql-CEbI0hMM.js.gz"),
     },
     ConsoleAsset {
+        path: "assets/timeline-B053jsRP.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/timeline-B053jsRP.js.gz"),
+    },
+    ConsoleAsset {
         path: "assets/timeline-DEgb49Mw.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/timeline-DEgb49Mw.css.gz"),
-    },
-    ConsoleAsset {
-        path: "assets/timeline-sEFtZ6U0.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/timeline-sEFtZ6U0.js.gz"),
     },
     ConsoleAsset {
         path: "assets/toml-CcmNWLt0.js",
@@ -382,10 +382,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/typescript-bsJCZSQ-.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/usage-D8yT20Y7.js",
+        path: "assets/usage-C9DFKf4p.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/usage-D8yT20Y7.js.gz"),
+        gzip: include_bytes!("../../console/assets/usage-C9DFKf4p.js.gz"),
     },
     ConsoleAsset {
         path: "assets/usage-OUETxJIX.css",

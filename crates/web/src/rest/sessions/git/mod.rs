@@ -150,9 +150,14 @@ fn create_git_dir(repository: &GitRepository) -> io::Result<TempDir> {
         let config = "[core]\nrepositoryformatversion = 1\n[extensions]\nobjectFormat = sha256\n";
         fs::write(path.join("config"), config)?;
     }
-    let index = fs::symlink_metadata(&repository.index);
-    if index.is_ok_and(|it| it.is_file() && it.len() <= INDEX_BYTES_MAX) {
-        fs::copy(&repository.index, path.join("index"))?;
+    if let Ok(index) = fs::symlink_metadata(&repository.index)
+        && index.is_file()
+        && index.len() <= INDEX_BYTES_MAX
+    {
+        let copy = path.join("index");
+        fs::copy(&repository.index, &copy)?;
+        // Git reads the content of files that are as old as the index, since they may have changed unnoticed.
+        fs::File::options().write(true).open(copy)?.set_modified(index.modified()?)?;
     }
     Ok(dir)
 }

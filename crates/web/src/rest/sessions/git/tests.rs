@@ -61,6 +61,28 @@ async fn changed_new_and_removed_files_are_listed_with_their_diffs() {
     assert!(GitView::open(other.path(), RepositoryScope::Anywhere).is_none());
 }
 
+/// Git compares times in seconds. It reads files that are not older than the index, so a copy needs the same time.
+#[tokio::test]
+async fn change_of_the_same_size_in_the_second_of_the_commit_is_listed() {
+    use std::os::unix::fs::MetadataExt as _;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("edited");
+    git(dir.path(), &["init", "-q", "-b", "main"]);
+    let second = || fs::metadata(&path).unwrap().ctime();
+    let is_same_second = (0..20).any(|round| {
+        fs::write(&path, format!("{round:02}\n")).unwrap();
+        let before = second();
+        git(dir.path(), &["add", "."]);
+        git(dir.path(), &["commit", "-q", "-m", "x"]);
+        fs::write(&path, "xx\n").unwrap();
+        second() == before
+    });
+    assert!(is_same_second, "no commit was made within one second");
+    let view = GitView::open(dir.path(), RepositoryScope::WorkTree).unwrap();
+    let changes = view.read_changes().await.unwrap();
+    assert_eq!(changes.files, [file("edited", FileStatus::Modified, Some((1, 1)))]);
+}
+
 #[tokio::test]
 async fn programs_that_a_repository_names_are_not_run() {
     let dir = changed_repository();
