@@ -85,11 +85,10 @@ pub(crate) fn shorten_path(path: &str, home: &str, width: usize) -> String {
         return path;
     }
     let start = if path.starts_with("~/") { "~/…" } else { "…" };
-    for (index, _) in path.match_indices('/').skip(1) {
-        let short = format!("{start}{}", &path[index..]);
-        if cell_width(&short) <= width {
-            return short;
-        }
+    // The longest end that starts with a slash and fits, without the first slash.
+    let end = &path[suffix_start(&path, width.saturating_sub(cell_width(start)))..];
+    if let Some(index) = end.find('/').filter(|&it| it + 1 < end.len()) {
+        return format!("{start}{}", &end[index..]);
     }
     let name = path.rsplit('/').find(|it| !it.is_empty()).unwrap_or(&path);
     truncate_start(name, width)
@@ -101,16 +100,21 @@ fn truncate_start(text: &str, width: usize) -> String {
         return text.to_owned();
     }
     let Some(free) = width.checked_sub(1) else { return String::new() };
+    format!("…{}", &text[suffix_start(text, free)..])
+}
+
+/// Where the longest end of `text` starts that fits into `width` cells.
+fn suffix_start(text: &str, width: usize) -> usize {
     let mut filled = 0;
     let mut start = text.len();
     for (index, cluster) in text.grapheme_indices(true).rev() {
         filled += cell_width(cluster);
-        if filled > free {
+        if filled > width {
             break;
         }
         start = index;
     }
-    format!("…{}", &text[start..])
+    start
 }
 
 #[cfg(test)]
