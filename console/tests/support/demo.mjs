@@ -1,7 +1,7 @@
 /** Sessions as a user would have them, made by our own agent with a scripted model. For screenshots. */
 
 import { execFileSync } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { workspace } from "./daemon.mjs";
 import { waitFor } from "./wait.mjs";
@@ -17,23 +17,21 @@ pub fn parse(text: &str) -> Vec<(String, String)> {
 }
 `;
 
-const ANSWER = `The parser panics on every line without \`=\`, so a comment or an empty line ends the program.
+const OLD_LOOP = `    for line in text.lines() {
+        let (key, value) = line.split_once('=').unwrap();
+`;
+const NEW_LOOP = `    for (number, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let (key, value) = line.split_once('=').ok_or(ParseError { line: number + 1 })?;
+`;
 
-**What I changed**
+const ANSWER = `The parser panicked on every line without \`=\`, so a comment or an empty line ended the program.
 
 1. Lines without \`=\` are returned as errors with their number.
 2. Empty lines and comments are skipped.
-
-\`\`\`rust
-for (number, line) in text.lines().enumerate() {
-    let line = line.trim();
-    if line.is_empty() || line.starts_with('#') {
-        continue;
-    }
-    let (key, value) = line.split_once('=').ok_or(ParseError { line: number + 1 })?;
-    rows.push((key.trim().to_owned(), value.trim().to_owned()));
-}
-\`\`\`
 
 | input | before | after |
 |---|---|---|
@@ -43,9 +41,17 @@ for (number, line) in text.lines().enumerate() {
 
 All 14 tests pass. The error type is public; say if you would rather keep it private.`;
 
+/** Prompts that are done when the pictures are made, with the agent, the project and the reply. */
+const DONE = /** @type {const} */ ([
+  ["reviewer", "billing-api", "Review the last commit for missing error handling.", "Two calls of the payment service ignore timeouts: `charge` and `refund`."],
+  ["assistant", "website", "Why is the start page slow on phones?", "The hero picture has 2.4 MB. A WebP of the same size has 180 kB."],
+  ["assistant", "uploader", "Explain how retries work in the uploader.", "Each chunk is retried five times, with a delay that doubles."],
+]);
+
 /** A repository with one source file. @param {string} name */
 function createProject(name) {
   const folder = join(workspace, name);
+  if (existsSync(folder)) return folder;
   mkdirSync(join(folder, "src"), { recursive: true });
   writeFileSync(join(folder, "src/parser.rs"), PARSER);
   const git = (/** @type {string[]} */ ...args) => execFileSync("git", ["-C", folder, ...args], { stdio: "ignore" });
@@ -60,49 +66,56 @@ function createProject(name) {
  * @param {import("./daemon.mjs").Daemon} daemon @param {import("./model.mjs").ScriptedModel} model
  */
 export async function openDemoSessions(daemon, model) {
-  const settings = createProject("settings");
-  model.add(
-    { think: "I should read the parser before I change anything.", calls: [{ name: "read", arguments: { path: "src/parser.rs" } }] },
-    {
-      calls: [
-        {
-          name: "todo",
-          arguments: {
-            todos: [
-              { content: "Read the parser", status: "completed" },
-              { content: "Return errors with line numbers", status: "in_progress" },
-              { content: "Run the tests", status: "pending" },
-            ],
-          },
-        },
-      ],
-    },
-    {
-      text: "The cause is the `unwrap` in the loop.",
-      calls: [
-        {
-          name: "edit",
-          arguments: {
-            path: "src/parser.rs",
-            old_string: "        let (key, value) = line.split_once('=').unwrap();\n",
-            new_string: "        let Some((key, value)) = line.split_once('=') else { continue };\n",
-          },
-        },
-      ],
-    },
-    { calls: [{ name: "shell", arguments: { command: "printf '\\033[32mok\\033[0m 14 tests passed\\n'" } }] },
-    { text: ANSWER },
-  );
-  const finished = await start(daemon, settings, "The settings parser panics on comments. Find out why and fix it.", "all");
-  await daemon.waitForState(finished, "idle");
-  const waiting = await daemon.openSession("ask-about rm -rf build && npm run build -- --minify");
+  /** @param {import("./model.mjs").ModelReply[]} replies @param {string} project @param {DemoRun} run */
+  const start = async (replies, project, run) => {
+    model.script(run.message, replies);
+    const { sessionId } = await daemon.api("POST", "/api/runs", { agentId: "assistant", ...run, cwd: createProject(project) });
+    return /** @type {string} */ (sessionId);
+  };
+  /** Waits for the end of the turn. @param {string} sessionId @param {string} message */
+  const finish = async (sessionId, message) => {
+    await waitFor(`the replies to ${message}`, () => model.isFinished(message));
+    await daemon.waitForState(sessionId, "idle");
+  };
+  for (const [agentId, project, message, text] of DONE) await finish(await start([{ text }], project, { agentId, message }), message);
+  const parser = "The settings parser panics on comments. Fix it.";
+  const finished = await start(PARSER_REPLIES, "settings", { message: parser, approve: "all" });
+  await finish(finished, parser);
+
+  const build = { name: "shell", arguments: { command: "rm -rf dist && npm run build -- --minify" } };
+  const wait = { text: "I will build it once and compare the sizes.", calls: [build] };
+  const waiting = await start([wait], "website", { message: "Make the bundle smaller and show the difference." });
   await waitFor("a request", async () => (await daemon.api("GET", "/api/asks")).asks.length > 0);
-  const working = await daemon.openSession("slow 100000 200");
+
+  const work = { think: "Rounding is done in three places.", text: "I start with the invoices that have several tax rates", isHeld: true };
+  const working = await start([work], "billing-api", { message: "Write tests for the rounding of invoices." });
+  await daemon.waitForState(working, "working");
   return { finished, waiting, working };
 }
 
-/** @param {import("./daemon.mjs").Daemon} daemon @param {string} cwd @param {string} message @param {string} approve */
-async function start(daemon, cwd, message, approve) {
-  const run = await daemon.api("POST", "/api/runs", { agentId: "assistant", cwd, message, approve });
-  return /** @type {string} */ (run.sessionId);
-}
+/** @typedef {{ message: string, agentId?: string, approve?: string }} DemoRun */
+
+/** @type {import("./model.mjs").ModelReply[]} */
+const PARSER_REPLIES = [
+  { think: "I should read the parser before I change anything.", calls: [{ name: "read", arguments: { path: "src/parser.rs" } }] },
+  {
+    calls: [
+      {
+        name: "todo",
+        arguments: {
+          todos: [
+            { content: "Read the parser", status: "completed" },
+            { content: "Return errors with line numbers", status: "in_progress" },
+            { content: "Run the tests", status: "pending" },
+          ],
+        },
+      },
+    ],
+  },
+  {
+    text: "The cause is the `unwrap` in the loop.",
+    calls: [{ name: "edit", arguments: { path: "src/parser.rs", old_string: OLD_LOOP, new_string: NEW_LOOP } }],
+  },
+  { calls: [{ name: "shell", arguments: { command: "printf '\\033[32mok\\033[0m 14 tests passed\\n'" } }] },
+  { text: ANSWER },
+];

@@ -16,12 +16,13 @@ export async function startDaemonAndBrowser(options) {
   return { daemon, browser };
 }
 
-/** The same with our own agent, whose model is scripted, and the sessions of the demo. */
+/** The same with our own agent under two names, whose model is scripted, and the sessions of the demo. */
 export async function startDemo() {
   const model = await ScriptedModel.start();
   const command = JSON.stringify([process.env["JACKFIELD_BINARY"], "agent"]);
   const env = `{ OPENAI_BASE_URL = "${model.url}", OPENAI_MODEL = "demo-large", OPENAI_API_KEY = "none" }`;
-  const started = await startDaemonAndBrowser({ config: `[agents.assistant]\ncommand = ${command}\nenv = ${env}\n` });
+  const agents = ["assistant", "reviewer"].map((name) => `[agents.${name}]\ncommand = ${command}\nenv = ${env}\n`);
+  const started = await startDaemonAndBrowser({ config: agents.join("") });
   after(() => model.close());
   return { ...started, sessions: await openDemoSessions(started.daemon, model) };
 }
