@@ -39,7 +39,7 @@ pub(crate) struct TuiCommand {
     #[arg(long, env = env::MOUSE, hide_env_values = true, value_parser = env::flag_parser())]
     mouse: bool,
 
-    /// The editing keys of the input field [default: `tui.editing` in config.toml, or emacs]
+    /// The editing keys of the input field [default: `tui.keys` in config.toml, or emacs]
     #[arg(long, env = env::KEYS, hide_env_values = true, value_enum)]
     keys: Option<EditingStyle>,
 }
