@@ -136,13 +136,11 @@ impl TranscriptFold {
     }
 
     fn add_session_notices(&mut self, place: EventPlace, meta: &Value) {
-        if !text(meta, "notice").is_empty() {
-            self.push(place, ItemContent::notice(text(meta, "notice")));
-        }
-        if !text(meta, "stderr").is_empty() {
-            let title = "The agent wrote to stderr";
-            let stderr = text(meta, "stderr");
-            self.push(place, ItemContent::notice_at(super::NoticeLevel::Info, title, stderr));
+        let (notice, stderr) = (text(meta, "notice"), text(meta, "stderr"));
+        let title = if notice.is_empty() { "The agent wrote to stderr" } else { notice };
+        if !notice.is_empty() || !stderr.is_empty() {
+            let notice = ItemContent::notice_at(super::NoticeLevel::Info, title, stderr);
+            self.push(place, notice);
         }
     }
 

@@ -1,9 +1,8 @@
 //! Folds a range again after events were added before it or removed from it.
 
 use super::TranscriptFold;
-use crate::transcript::{ItemContent, ItemKey, TranscriptItem};
+use crate::transcript::{ItemContent, TranscriptItem};
 use jackfield_events::ReceivedEvent;
-use std::collections::{BTreeMap, BTreeSet};
 
 impl TranscriptFold {
     /// Folds these events. Items that are the same as before keep their key and their revision; a message whose
@@ -19,17 +18,10 @@ impl TranscriptFold {
 }
 
 fn keep_keys(items: &mut [TranscriptItem], before: &[TranscriptItem]) {
-    let known: BTreeMap<ItemKey, usize> =
-        before.iter().enumerate().map(|(index, it)| (it.key, index)).collect();
-    let mut taken: BTreeSet<ItemKey> = items.iter().map(|it| it.key).collect();
     for item in items {
-        let old = match known.get(&item.key) {
-            Some(old) => Some(&before[*old]),
-            None => find_same_text(item, before).filter(|it| !taken.contains(&it.key)),
-        };
-        let Some(old) = old else { continue };
+        let same = before.binary_search_by_key(&item.seq, |it| it.seq).ok().map(|it| &before[it]);
+        let Some(old) = same.or_else(|| find_same_text(item, before)) else { continue };
         item.key = old.key;
-        taken.insert(old.key);
         if is_same(item, old) {
             item.revision = old.revision;
         }
