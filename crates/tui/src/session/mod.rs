@@ -17,6 +17,7 @@ mod line_prompt;
 mod pickers;
 mod prompt_blocks;
 mod queue;
+mod scroll;
 #[cfg(test)]
 mod tests;
 mod transcript_pane;
@@ -36,7 +37,9 @@ pub(crate) use pickers::{ChoicePicker, PickerChoice};
 pub(crate) use queue::PromptQueue;
 use ratatui::layout::Rect;
 use std::collections::BTreeMap;
-pub(crate) use transcript_pane::{FindStatus, TranscriptPane};
+pub(crate) use transcript_pane::{
+    FindStatus, GUTTER_WIDTH, HighlightedRange, SCROLLBAR_WIDTH, TranscriptPane, VisibleRow,
+};
 
 /// The state of an open session.
 #[derive(Debug)]

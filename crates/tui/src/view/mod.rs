@@ -19,6 +19,7 @@ mod session;
 #[cfg(test)]
 mod session_frames;
 mod session_header;
+mod transcript;
 
 use crate::{
     app::{AppState, frame_layout},

@@ -3,31 +3,32 @@
 //! Inputs only change the state. [`TranscriptPane::layout`] then lays out what is visible and returns the pages of the
 //! log that are needed; it is called after the inputs and before [`TranscriptPane::draw`].
 
-#![allow(
-    clippy::unused_self,
-    clippy::needless_pass_by_value,
-    reason = "the methods are being written"
-)]
+mod find;
+mod line_walk;
+mod reading;
+mod scrolling;
+mod selection;
 
+#[cfg(test)]
+mod tests;
+
+use super::scroll::{LinePosition, ScrollState};
 use crate::{
-    hub::{HubRequest, LogPage, LogRange},
-    text::{ViewTheme, render_markdown},
-    transcript::{ItemContent, MessagePart, TranscriptFold, TranscriptItem},
+    hub::{HubRequest, LogRange},
+    text::ViewTheme,
+    transcript::{ItemKey, LineCache, LogWindow, TranscriptItem},
 };
+use find::FindState;
+pub(crate) use find::{FindStatus, HighlightedRange};
 use jackfield_events::{ReceivedEvent, Time};
-use ratatui::{buffer::Buffer, layout::Rect, text::Line, widgets::Widget};
+use line_walk::LineWalk;
+use reading::PendingReads;
+use std::collections::BTreeMap;
 
-const PAGE_EVENTS: u64 = 500;
-
-/// The state of the search for a text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum FindStatus {
-    /// The text was found; the item that contains it is selected.
-    Found,
-    /// Pages of the log are being searched.
-    Searching,
-    NotFound,
-}
+/// The columns at the left: a mark of the selected item, and a mark of its kind.
+pub(crate) const GUTTER_WIDTH: u16 = 2;
+/// The column at the right shows the position in the log.
+pub(crate) const SCROLLBAR_WIDTH: u16 = 1;
 
 /// The transcript of one session.
 #[derive(Debug)]
@@ -36,156 +37,169 @@ pub(crate) struct TranscriptPane {
     theme: ViewTheme,
     width: u16,
     height: u16,
-    fold: TranscriptFold,
+    now: Time,
+    window: LogWindow,
+    cache: LineCache,
+    expanded: ExpandedItems,
+    scroll: ScrollState,
+    selected: Option<ItemKey>,
+    find: Option<FindState>,
+    reads: PendingReads,
+    /// New events are being sent.
+    is_followed: bool,
+    /// Events arrived below the screen since the reader left the end.
+    has_news: bool,
+    /// What is visible, from the top.
+    visible: Vec<LinePosition>,
+    is_changed: bool,
     requests: Vec<HubRequest>,
-    lines: Vec<Line<'static>>,
+}
+
+/// The items that are expanded.
+#[derive(Debug, Default)]
+struct ExpandedItems {
+    is_all: bool,
+    /// Items that differ from the others.
+    items: BTreeMap<ItemKey, bool>,
+}
+
+impl ExpandedItems {
+    fn contains(&self, key: ItemKey) -> bool {
+        self.items.get(&key).copied().unwrap_or(self.is_all)
+    }
 }
 
 impl TranscriptPane {
     /// Opens the end of a log. `end` is the last known event of the session.
     pub(crate) fn new(
         session: String,
-        _end: u64,
+        end: u64,
         theme: ViewTheme,
     ) -> (TranscriptPane, Vec<HubRequest>) {
-        let (range, limit) = (LogRange::End, PAGE_EVENTS);
-        let request = HubRequest::ReadLog { session: session.clone(), range, limit };
-        let (fold, requests, lines) = (TranscriptFold::default(), Vec::new(), Vec::new());
-        let pane = TranscriptPane { session, theme, width: 0, height: 0, fold, requests, lines };
-        (pane, vec![request])
-    }
-
-    /// A page of the log arrived.
-    pub(crate) fn on_page(&mut self, page: LogPage) {
-        self.on_events(page.events);
-        let (session, after) = (self.session.clone(), page.end);
-        self.requests.push(HubRequest::Follow { session, after });
+        let mut pane = TranscriptPane {
+            session,
+            theme,
+            width: 80,
+            height: 24,
+            now: Time(0),
+            window: LogWindow::new(end),
+            cache: LineCache::default(),
+            expanded: ExpandedItems::default(),
+            scroll: ScrollState::default(),
+            selected: None,
+            find: None,
+            reads: PendingReads::default(),
+            is_followed: false,
+            has_news: false,
+            visible: Vec::new(),
+            is_changed: true,
+            requests: Vec::new(),
+        };
+        pane.read_end();
+        let requests = std::mem::take(&mut pane.requests);
+        (pane, requests)
     }
 
     /// New events of the session arrived.
     pub(crate) fn on_events(&mut self, events: Vec<ReceivedEvent>) {
-        for it in &events {
-            self.fold.append(it);
-        }
+        let has_events = !events.is_empty();
+        self.is_changed |= self.window.append_new(events);
+        self.has_news |= has_events && !self.is_at_end();
     }
 
-    /// A page of the log could not be read. It is read again later.
-    pub(crate) fn on_read_failed(&mut self, _range: LogRange) {}
-
     pub(crate) fn resize(&mut self, width: u16, height: u16) {
+        self.is_changed |= (self.width, self.height) != (width, height);
         (self.width, self.height) = (width, height);
     }
 
     /// Lays out what is visible. Returns the requests for what is needed of the log.
-    pub(crate) fn layout(&mut self, _now: Time) -> Vec<HubRequest> {
-        let texts = self.fold.items().iter().map(item_text);
-        self.lines =
-            texts.flat_map(|it| render_markdown(&it, self.width.max(1), &self.theme)).collect();
+    pub(crate) fn layout(&mut self, now: Time) -> Vec<HubRequest> {
+        // Running calls show how long they have been running.
+        self.is_changed |= now.0 / 1000 != self.now.0 / 1000;
+        self.now = now;
+        if self.is_changed {
+            self.place();
+            if self.window.is_too_large() {
+                self.trim();
+                self.place();
+            }
+        }
+        self.request_reads();
         std::mem::take(&mut self.requests)
     }
 
-    pub(crate) fn draw(&self, area: Rect, buffer: &mut Buffer) {
-        let first = self.lines.len().saturating_sub(usize::from(area.height));
-        for (row, line) in area.rows().zip(&self.lines[first..]) {
-            line.render(row, buffer);
+    /// Whether the end is followed.
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.scroll == ScrollState::End && !self.window.has_after()
+    }
+
+    /// The loaded items.
+    pub(crate) fn items(&self) -> &[TranscriptItem] {
+        self.window.items()
+    }
+
+    fn walk(&mut self) -> LineWalk<'_> {
+        LineWalk {
+            window: &self.window,
+            cache: &mut self.cache,
+            expanded: &self.expanded,
+            theme: &self.theme,
+            width: self.width.saturating_sub(GUTTER_WIDTH + SCROLLBAR_WIDTH).max(1),
+            now: self.now,
         }
     }
 
-    /// Scrolls down by a number of lines, or up if it is negative.
-    pub(crate) fn scroll_lines(&mut self, _count: isize) {}
-
-    /// Scrolls down by a number of screens, or up if it is negative.
-    pub(crate) fn scroll_pages(&mut self, _count: isize) {}
-
-    /// Scrolls to the first event of the log.
-    pub(crate) fn scroll_to_start(&mut self) {}
-
-    /// Scrolls to the end of the log, and follows it.
-    pub(crate) fn scroll_to_end(&mut self) {}
-
-    /// Whether the end is visible and followed.
-    pub(crate) fn is_at_end(&self) -> bool {
-        true
-    }
-
-    /// Selects the next item, and scrolls to it.
-    pub(crate) fn select_next(&mut self) {}
-
-    pub(crate) fn select_previous(&mut self) {}
-
-    /// Selects the item at a row of the drawn area, for a mouse click.
-    pub(crate) fn select_row(&mut self, _row: u16) {}
-
-    pub(crate) fn clear_selection(&mut self) {}
-
-    /// The selected item.
-    pub(crate) fn selected_item(&self) -> Option<&TranscriptItem> {
-        None
-    }
-
-    /// The text of the selected item, to be copied.
-    pub(crate) fn selected_text(&self) -> Option<String> {
-        None
-    }
-
-    /// The code blocks of the selected item, to be copied.
-    pub(crate) fn selected_code(&self) -> Option<String> {
-        None
-    }
-
-    /// The last event of the selected item, from which a session can be forked.
-    pub(crate) fn selected_seq(&self) -> Option<u64> {
-        None
-    }
-
-    /// All lines of the selected item, for a page of its own.
-    pub(crate) fn selected_lines(&self, _width: u16) -> Vec<Line<'static>> {
-        Vec::new()
-    }
-
-    /// The text of the agent's last message.
-    pub(crate) fn last_message_text(&self) -> Option<String> {
-        None
-    }
-
-    /// Expands or folds the selected item, or the last one on the screen that can be folded.
-    pub(crate) fn toggle_item(&mut self) {}
-
-    /// Expands all items, or folds them to their defaults.
-    pub(crate) fn toggle_all_items(&mut self) {}
-
-    /// Finds a text, backward from what is visible. An empty text ends the search.
-    pub(crate) fn find_text(&mut self, _text: &str) {}
-
-    /// Finds the text again, further to the end.
-    pub(crate) fn find_next(&mut self) {}
-
-    /// Finds the text again, further to the beginning.
-    pub(crate) fn find_previous(&mut self) {}
-
-    /// Ends the search and removes the highlights.
-    pub(crate) fn cancel_find(&mut self) {}
-
-    /// The state of the search, if there is one.
-    pub(crate) fn find_status(&self) -> Option<FindStatus> {
-        None
-    }
-
-    /// What is loaded as plain lines, to be printed into the scrollback.
-    pub(crate) fn plain_lines(&self, _width: u16) -> Vec<String> {
-        Vec::new()
+    fn rows(&self) -> usize {
+        usize::from(self.height.max(1))
     }
 }
 
-/// The text of an item without styles.
-fn item_text(item: &TranscriptItem) -> String {
-    let (ItemContent::Prompt { parts, .. } | ItemContent::Message { parts, .. }) = &item.content
-    else {
-        return String::new();
-    };
-    let text = |it: &MessagePart| match it {
-        MessagePart::Text(text) => text.clone(),
-        _ => String::new(),
-    };
-    parts.iter().map(text).collect()
+/// What the view draws.
+impl TranscriptPane {
+    pub(crate) fn theme(&self) -> &ViewTheme {
+        &self.theme
+    }
+
+    pub(crate) fn window(&self) -> &LogWindow {
+        &self.window
+    }
+
+    pub(crate) fn is_loading(&self) -> bool {
+        !self.window.is_open()
+    }
+
+    pub(crate) fn has_news(&self) -> bool {
+        self.has_news
+    }
+
+    /// Pages before the window are being read, and the window begins on the screen.
+    pub(crate) fn is_waiting_for_older(&self) -> bool {
+        let is_start = |it: &LinePosition| *it == LinePosition { item: 0, block: 0, line: 0 };
+        self.window.has_before() && self.visible.first().is_none_or(is_start)
+    }
+
+    /// The visible lines from the top: the item, whether it is its first line, the line, and where the searched text is.
+    pub(crate) fn visible_rows(&self) -> impl Iterator<Item = VisibleRow<'_>> {
+        self.visible.iter().enumerate().filter_map(|(row, at)| {
+            let item = self.window.items().get(at.item)?;
+            let line = self.cache.known_lines(item.key, at.block).get(at.line)?;
+            let is_first = at.line == 0 && at.block == self.cache.first_block(item.key);
+            let is_gap = at.block < self.cache.first_block(item.key);
+            let is_selected = self.selected == Some(item.key) && !is_gap;
+            let highlights = self.find.as_ref().map_or(&[][..], |it| it.highlights(row));
+            Some(VisibleRow { item, line, is_first, is_selected, highlights })
+        })
+    }
+}
+
+/// One visible line.
+#[derive(Debug)]
+pub(crate) struct VisibleRow<'a> {
+    pub(crate) item: &'a TranscriptItem,
+    pub(crate) line: &'a ratatui::text::Line<'static>,
+    /// The item begins with it.
+    pub(crate) is_first: bool,
+    pub(crate) is_selected: bool,
+    /// Ranges of bytes of the line that match the searched text, and whether it is the current match.
+    pub(crate) highlights: &'a [HighlightedRange],
 }

@@ -1,0 +1,186 @@
+//! Scrolling, and which lines are on the screen.
+
+use super::{LinePosition, ScrollState, TranscriptPane};
+use crate::{
+    session::scroll::ScrollAnchor,
+    transcript::{BlockSource, ItemKey, MessagePart},
+};
+use std::collections::BTreeSet;
+
+/// The text of an item before the window was folded again.
+pub(super) struct TextBefore {
+    key: ItemKey,
+    parts: usize,
+    first_part_bytes: usize,
+}
+
+impl TranscriptPane {
+    /// Finds the lines that are on the screen.
+    pub(super) fn place(&mut self) {
+        self.is_changed = false;
+        let rows = self.rows();
+        let mut scroll = self.scroll;
+        let has_after = self.window.has_after();
+        let mut walk = self.walk();
+        let top = match &mut scroll {
+            ScrollState::End => walk.last_line().map(|it| walk.move_up(it, rows - 1).0),
+            ScrollState::Start => walk.first_line(0),
+            ScrollState::At(anchor) => {
+                walk.resolve(anchor).map(|it| walk.move_up(it, anchor.row.min(rows - 1)).0)
+            }
+        };
+        let mut lines = top.map(|it| walk.collect(it, rows)).unwrap_or_default();
+        let missing = rows - lines.len().min(rows);
+        // The end is at the bottom, unless the text is shorter than the screen or more of it is being read.
+        if missing > 0
+            && let Some(top) = lines.first().copied()
+            && !has_after
+        {
+            let (higher, moved) = walk.move_up(top, missing);
+            lines = walk.collect(higher, rows);
+            if let ScrollState::At(anchor) = &mut scroll {
+                anchor.row = anchor.row.min(rows - 1) + moved;
+            }
+        }
+        self.visible = lines;
+        self.scroll = scroll;
+        self.evict_lines();
+        self.update_highlights();
+    }
+
+    fn evict_lines(&mut self) {
+        let items = self.window.items();
+        let visible: BTreeSet<_> =
+            self.visible.iter().map(|it| (items[it.item].key, it.block)).collect();
+        self.cache.evict(&visible);
+    }
+
+    /// Scrolls down by a number of lines, or up if it is negative.
+    pub(crate) fn scroll_lines(&mut self, count: isize) {
+        self.place();
+        let Some(top) = self.visible.first().copied() else { return };
+        let mut walk = self.walk();
+        let moved = match count {
+            ..0 => walk.move_up(top, count.unsigned_abs()).0,
+            _ => walk.move_down(top, count.unsigned_abs()).0,
+        };
+        self.show_at(moved, 0);
+        if count > 0 {
+            self.follow_if_at_end();
+        }
+    }
+
+    /// Scrolls down by a number of screens, or up if it is negative. One line stays visible.
+    pub(crate) fn scroll_pages(&mut self, count: isize) {
+        let page = isize::try_from(self.rows()).unwrap_or(1).saturating_sub(1).max(1);
+        self.scroll_lines(count.saturating_mul(page));
+    }
+
+    /// Scrolls to the first event of the log.
+    pub(crate) fn scroll_to_start(&mut self) {
+        if self.window.has_before() {
+            self.read_start();
+        } else {
+            self.scroll = ScrollState::Start;
+            self.keep_top();
+        }
+    }
+
+    /// Scrolls to the end of the log, and follows it.
+    pub(crate) fn scroll_to_end(&mut self) {
+        self.reads.cancel_jump();
+        self.has_news = false;
+        self.is_changed = true;
+        if self.window.has_after() {
+            self.read_end();
+        } else {
+            self.scroll = ScrollState::End;
+        }
+    }
+
+    /// Puts a line on a row of the screen.
+    pub(super) fn show_at(&mut self, at: LinePosition, row: usize) {
+        self.reads.cancel_jump();
+        if let Some(anchor) = self.walk().anchor(at, row) {
+            self.scroll = ScrollState::At(anchor);
+            self.keep_top();
+        }
+    }
+
+    /// Keeps the line at the top where it is from now on.
+    pub(super) fn keep_top(&mut self) {
+        self.place();
+        let is_top = matches!(self.scroll, ScrollState::At(ScrollAnchor { row: 0, .. }));
+        if let Some(top) = self.visible.first().copied().filter(|_| !is_top)
+            && let Some(anchor) = self.walk().anchor(top, 0)
+        {
+            self.scroll = ScrollState::At(anchor);
+        }
+    }
+
+    fn follow_if_at_end(&mut self) {
+        let last = self.visible.last().copied();
+        let is_end = last.is_some_and(|it| self.walk().next(it).is_none());
+        if is_end && !self.window.has_after() {
+            self.scroll = ScrollState::End;
+            self.has_news = false;
+        }
+    }
+
+    /// Drops events that are far from the screen.
+    pub(super) fn trim(&mut self) {
+        let rows = self.rows();
+        let (Some(top), Some(bottom)) = (self.visible.first(), self.visible.last()) else { return };
+        let (top, bottom) = (*top, *bottom);
+        let is_end = self.scroll == ScrollState::End;
+        let last = self.window.last();
+        let mut walk = self.walk();
+        // What is near the screen would be read again at once.
+        let above = walk.move_up(top, 2 * rows).0;
+        let below = walk.move_down(bottom, 2 * rows).0;
+        let first = walk.seq_of(above);
+        let last = if is_end { last } else { walk.seq_of(below) };
+        let before = self.text_before();
+        self.window.trim((first, last));
+        self.move_anchor(before);
+    }
+
+    /// The text in which the anchor is, before the window is folded again.
+    pub(super) fn text_before(&self) -> Option<TextBefore> {
+        let ScrollState::At(anchor) = self.scroll else { return None };
+        let item = self.window.items().iter().find(|it| it.key == anchor.key)?;
+        let parts = item.content.parts();
+        let first_part_bytes = text_bytes(parts.first());
+        Some(TextBefore { key: item.key, parts: parts.len(), first_part_bytes })
+    }
+
+    /// Moves the anchor as far as its text was moved, because its beginning was loaded or dropped.
+    pub(super) fn move_anchor(&mut self, before: Option<TextBefore>) {
+        self.is_changed = true;
+        let (Some(before), ScrollState::At(anchor)) = (before, &mut self.scroll) else { return };
+        let Some(item) = self.window.items().iter().find(|it| it.key == before.key) else { return };
+        let parts = item.content.parts();
+        let first = BlockSource::part_section(0);
+        let Some(part) = anchor.place.section.checked_sub(first).filter(|it| *it < before.parts)
+        else {
+            return;
+        };
+        let Some(moved_part) = (part + parts.len()).checked_sub(before.parts) else {
+            anchor.place = crate::transcript::BlockPlace::default();
+            return;
+        };
+        anchor.place.section = first + moved_part;
+        if part == 0 {
+            let bytes = text_bytes(parts.get(moved_part));
+            anchor.place.start =
+                (anchor.place.start + bytes).saturating_sub(before.first_part_bytes);
+        }
+    }
+}
+
+fn text_bytes(part: Option<&MessagePart>) -> usize {
+    match part {
+        Some(MessagePart::Text(text)) => text.len(),
+        _ => 0,
+    }
+}
