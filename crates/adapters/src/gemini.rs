@@ -153,7 +153,7 @@ impl GeminiDialect {
 mod tests {
     use super::*;
     use crate::outcome::AdapterTurnOutcome;
-    use crate::turn::TurnEffect;
+    use crate::turn_effect::TurnEffect;
 
     fn play_lines(lines: &[&str], exit: &AgentExit) -> AdapterTurn {
         let (mut gemini, mut turn) = (GeminiDialect::default(), AdapterTurn::default());

@@ -118,7 +118,7 @@ mod tests {
     use super::*;
     use crate::FailureCause;
     use crate::outcome::AdapterTurnOutcome;
-    use crate::turn::TurnEffect;
+    use crate::turn_effect::TurnEffect;
 
     fn play_lines(lines: &[&str], exit: &AgentExit) -> AdapterTurn {
         let (mut kimi, mut turn) = (KimiDialect::default(), AdapterTurn::default());

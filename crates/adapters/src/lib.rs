@@ -42,6 +42,7 @@ mod streamed_text;
 mod tool_calls;
 mod tool_update;
 mod turn;
+mod turn_effect;
 mod unparsed_lines;
 mod usage_total;
 
@@ -57,4 +58,5 @@ pub use program_capabilities::ProgramCapabilities;
 pub use prompt::{PromptBlock, PromptInput};
 pub use streamed_text::StreamedText;
 pub use tool_update::{ToolKind, ToolStatus, ToolUpdate};
-pub use turn::{AdapterTurn, PermissionOption, PlanEntry};
+pub use turn::AdapterTurn;
+pub use turn_effect::{PermissionOption, PlanEntry};

@@ -161,7 +161,7 @@ mod tests {
     use super::*;
     use crate::FailureCause;
     use crate::outcome::AdapterTurnOutcome;
-    use crate::turn::TurnEffect;
+    use crate::turn_effect::TurnEffect;
 
     fn play_lines(lines: &[&str], code: i32, stderr: &str) -> AdapterTurn {
         let (mut dialect, mut turn) = (OpenCodeDialect::default(), AdapterTurn::default());

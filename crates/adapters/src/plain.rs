@@ -198,7 +198,7 @@ fn is_padded(line: &str) -> bool {
 mod tests {
     use super::*;
     use crate::outcome::AdapterTurnOutcome;
-    use crate::turn::TurnEffect;
+    use crate::turn_effect::TurnEffect;
 
     fn play_lines(lines: &[&str], code: i32, stderr: &str) -> AdapterTurn {
         let (mut plain, mut turn) = (PlainDialect::default(), AdapterTurn::default());

@@ -120,7 +120,7 @@ impl ToolCallTracker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::turn::TurnEffect;
+    use crate::turn_effect::TurnEffect;
     use serde_json::json;
 
     fn updates(turn: &AdapterTurn) -> Vec<&Value> {

@@ -3,7 +3,7 @@
 
 use super::{Adapter, AdapterOutput, SessionStore};
 use crate::ProgramLifetime;
-use crate::turn::TurnEffect;
+use crate::turn_effect::TurnEffect;
 use jackfield_protocol::acp::Method;
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 
 use super::{ProgramId, SessionRecord};
 use crate::outcome::AdapterTurnOutcome;
-use crate::turn::TurnEffect;
+use crate::turn_effect::TurnEffect;
 use crate::{
     AdapterTurn, Dialect, PermissionAnswer, ProgramSetting, PromptInput, StartContext, StopReason,
     TurnFailure,

@@ -180,7 +180,7 @@ impl MessageStream {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::turn::TurnEffect;
+    use crate::turn_effect::TurnEffect;
 
     fn sent_chunks(turn: &AdapterTurn) -> Vec<(String, String)> {
         let chunks = turn.effects.iter().filter_map(|effect| match effect {

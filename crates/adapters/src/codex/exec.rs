@@ -136,7 +136,7 @@ impl ExecDialect {
 mod tests {
     use super::*;
     use crate::outcome::AdapterTurnOutcome;
-    use crate::turn::TurnEffect;
+    use crate::turn_effect::TurnEffect;
     use crate::{FailureCause, TurnUsage};
     use serde_json::json;
 

@@ -83,7 +83,7 @@ impl CopilotMessages {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::turn::TurnEffect;
+    use crate::turn_effect::TurnEffect;
     use serde_json::json;
 
     fn sent_text(events: &[(&str, Value)]) -> String {

@@ -194,7 +194,7 @@ impl CopilotDialect {
 mod tests {
     use super::*;
     use crate::outcome::AdapterTurnOutcome;
-    use crate::turn::TurnEffect;
+    use crate::turn_effect::TurnEffect;
 
     fn play_lines(lines: &[&str]) -> AdapterTurn {
         let (mut copilot, mut turn) = (CopilotDialect::default(), AdapterTurn::default());

@@ -86,7 +86,7 @@ fn file_diff(cwd: &str, input: &Value, outcome: &Value) -> Option<ToolUpdate> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::turn::TurnEffect;
+    use crate::turn_effect::TurnEffect;
     use serde_json::json;
 
     fn first_and_last_update(tool_call: &Value) -> (Value, Value) {

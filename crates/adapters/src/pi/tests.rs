@@ -3,7 +3,7 @@
 use super::*;
 use crate::FailureCause;
 use crate::outcome::AdapterTurnOutcome;
-use crate::turn::TurnEffect;
+use crate::turn_effect::TurnEffect;
 
 fn prompted_dialect() -> (PiDialect, AdapterTurn) {
     let (mut pi, mut turn) = (PiDialect::default(), AdapterTurn::default());

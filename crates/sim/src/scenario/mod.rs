@@ -30,6 +30,7 @@
 
 mod daemon_settings;
 mod host_steps;
+mod outputs;
 mod placeholders;
 mod runner;
 

@@ -109,7 +109,7 @@ fn send_text(id: &str, kind: DeltaKind, text: &str, turn: &mut AdapterTurn) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::turn::TurnEffect;
+    use crate::turn_effect::TurnEffect;
 
     fn sent_chunks(turn: &AdapterTurn) -> Vec<(String, String)> {
         let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();

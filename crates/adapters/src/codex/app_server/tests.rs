@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::outcome::AdapterTurnOutcome;
-use crate::turn::TurnEffect;
+use crate::turn_effect::TurnEffect;
 use crate::{FailureCause, PromptBlock};
 
 /// A dialect whose program is simulated by the test.
