@@ -50,10 +50,8 @@ impl AppState {
         if !is_open {
             let row = self.board.find_row(id).cloned();
             self.with_context(effects, |app, cx| {
-                if let Some(previous) = app.session.take() {
-                    previous.close(cx);
-                }
-                *app.session = Some(SessionView::open(cx, id, row.as_ref()));
+                let drafts = app.session.take().map(|it| it.close(cx)).unwrap_or_default();
+                *app.session = Some(SessionView::open(cx, id, row.as_ref(), drafts));
             });
         }
         self.focus_page(ActivePage::Session, effects);

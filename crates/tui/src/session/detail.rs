@@ -1,6 +1,6 @@
 //! A page with one item of the transcript in full, or with the clients of the session.
 
-use crate::keymap::KeyAction;
+use crate::{keymap::KeyAction, transcript::ItemKey};
 use ratatui::text::Line;
 
 /// Lines that can be scrolled.
@@ -8,6 +8,8 @@ use ratatui::text::Line;
 pub(crate) struct DetailPage {
     content: DetailContent,
     lines: Vec<Line<'static>>,
+    /// The item, its revision and the width for which the lines were made.
+    rendered: Option<(ItemKey, u64, u16)>,
     first: usize,
     height: usize,
 }
@@ -21,7 +23,7 @@ pub(crate) enum DetailContent {
 
 impl DetailPage {
     pub(crate) fn new(content: DetailContent) -> DetailPage {
-        DetailPage { content, lines: Vec::new(), first: 0, height: 1 }
+        DetailPage { content, lines: Vec::new(), rendered: None, first: 0, height: 1 }
     }
 
     pub(crate) fn content(&self) -> DetailContent {
@@ -35,9 +37,19 @@ impl DetailPage {
         }
     }
 
-    /// Replaces the lines, after the item has changed or the page has another size.
-    pub(crate) fn set_lines(&mut self, lines: Vec<Line<'static>>, height: u16) {
+    /// Whether the lines have to be made: a long output takes a while.
+    pub(crate) fn needs_lines(&mut self, item: ItemKey, revision: u64, width: u16) -> bool {
+        let rendered = Some((item, revision, width));
+        std::mem::replace(&mut self.rendered, rendered) != rendered
+    }
+
+    /// Replaces the lines, after the item has changed or the page has another width.
+    pub(crate) fn set_lines(&mut self, lines: Vec<Line<'static>>) {
         self.lines = lines;
+        self.first = self.first.min(self.last_first());
+    }
+
+    pub(crate) fn set_height(&mut self, height: u16) {
         self.height = usize::from(height).max(1);
         self.first = self.first.min(self.last_first());
     }
@@ -80,12 +92,21 @@ mod tests {
     #[test]
     fn scrolling_ends_at_the_last_line() {
         let mut page = DetailPage::new(DetailContent::Item);
-        page.set_lines((0..10).map(|it| Line::from(it.to_string())).collect(), 4);
+        page.set_height(4);
+        page.set_lines((0..10).map(|it| Line::from(it.to_string())).collect());
         page.scroll(KeyAction::MoveLast);
         assert_eq!(page.position(), (7, 10, 10));
         page.scroll(KeyAction::MovePageUp);
         assert_eq!(page.position(), (4, 7, 10));
-        page.set_lines(vec![Line::from("one")], 4);
+        page.set_lines(vec![Line::from("one")]);
         assert_eq!((page.position(), page.visible_lines().len()), ((1, 1, 1), 1));
+    }
+
+    #[test]
+    fn lines_are_made_once_for_each_revision_and_width() {
+        let mut page = DetailPage::new(DetailContent::Item);
+        assert!(page.needs_lines(ItemKey(1), 1, 80));
+        assert!(!page.needs_lines(ItemKey(1), 1, 80));
+        assert!(page.needs_lines(ItemKey(1), 2, 80) && page.needs_lines(ItemKey(1), 2, 40));
     }
 }

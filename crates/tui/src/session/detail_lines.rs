@@ -11,15 +11,22 @@ use ratatui::text::{Line, Span};
 impl SessionView {
     /// Renders the open page for its size.
     pub(super) fn lay_out_detail(&mut self, cx: &UpdateContext<'_>) {
-        let Some(SessionOverlay::Detail(page)) = &self.overlay else { return };
         let (width, height) = self.size;
+        let Some(SessionOverlay::Detail(page)) = &mut self.overlay else { return };
+        // The first line has the title.
+        page.set_height(height.saturating_sub(1));
         let lines = match page.content() {
-            DetailContent::Item => self.pane.selected_lines(width),
+            DetailContent::Item => {
+                let Some(item) = self.pane.selected_item() else { return };
+                if !page.needs_lines(item.key, item.revision, width) {
+                    return;
+                }
+                self.pane.selected_lines(width)
+            }
             DetailContent::Clients => self.client_lines(cx.now, cx.theme),
         };
         if let Some(SessionOverlay::Detail(page)) = &mut self.overlay {
-            // The first line has the title.
-            page.set_lines(lines, height.saturating_sub(1));
+            page.set_lines(lines);
         }
     }
 

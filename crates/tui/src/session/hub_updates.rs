@@ -15,7 +15,12 @@ const SETTING_UPDATES: &[&str] =
 impl SessionView {
     pub(super) fn on_hub_update(&mut self, cx: &mut UpdateContext<'_>, update: &HubUpdate) {
         match update {
-            HubUpdate::Lists { sessions, .. } => self.on_rows(sessions),
+            HubUpdate::Lists { sessions, .. } => {
+                self.on_rows(sessions);
+                // Changes during a lost connection were not seen.
+                cx.send(HubRequest::ReadQueue { session: self.session.clone() });
+                cx.send(HubRequest::ReadSettings { session: self.session.clone() });
+            }
             HubUpdate::Changes { sessions, removed, .. } => {
                 self.on_rows(sessions);
                 if removed.contains(&self.session) {

@@ -57,9 +57,14 @@ pub(crate) struct SessionView {
     /// The text that was searched last.
     find_text: String,
     size: (u16, u16),
+    /// What was written in other sessions and not sent.
+    other_drafts: PromptDrafts,
     /// Requests whose outcome matters.
     sent: BTreeMap<RequestNumber, SentRequest>,
 }
+
+/// What was written and not sent, by session.
+pub(crate) type PromptDrafts = BTreeMap<String, WrittenPrompt>;
 
 /// How full the context of the agent was at its last report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,11 +86,12 @@ enum SentRequest {
 }
 
 impl SessionView {
-    /// Opens a session. `row` is missing if the lists have not arrived yet.
+    /// Opens a session. `row` is missing if the lists have not arrived yet. `drafts` are those of the session before.
     pub(crate) fn open(
         cx: &mut UpdateContext<'_>,
         session: &str,
         row: Option<&SessionRow>,
+        mut drafts: PromptDrafts,
     ) -> SessionView {
         let row = row.cloned().unwrap_or_else(|| SessionRow {
             session_id: session.to_owned(),
@@ -106,8 +112,13 @@ impl SessionView {
             overlay: None,
             find_text: String::new(),
             size: cx.page_size,
+            other_drafts: PromptDrafts::new(),
             sent: BTreeMap::new(),
         };
+        if let Some(draft) = drafts.remove(session) {
+            view.composer.restore_prompt(draft);
+        }
+        view.other_drafts = drafts;
         view.send_log_requests(cx, requests);
         cx.send(HubRequest::ReadSettings { session: session.to_owned() });
         cx.send(HubRequest::ReadQueue { session: session.to_owned() });
@@ -138,9 +149,14 @@ impl SessionView {
         self.lay_out(cx);
     }
 
-    /// Ends what was started for the session.
-    pub(crate) fn close(self, cx: &mut UpdateContext<'_>) {
+    /// Ends what was started for the session. Returns what was written and not sent.
+    pub(crate) fn close(self, cx: &mut UpdateContext<'_>) -> PromptDrafts {
+        let mut drafts = self.other_drafts;
+        if !self.composer.is_empty() {
+            drafts.insert(self.session.clone(), self.composer.draft());
+        }
         cx.send(HubRequest::Unfollow { session: self.session });
+        drafts
     }
 
     /// Whether the input field has text: a new request does not take the focus from it.

@@ -1,8 +1,10 @@
 //! What keys and messages of the hub do in a session.
 
-use crate::hub::SessionRow;
 use crate::{
-    hub::{HubRequest, HubUpdate, PromptDelivery, RequestNumber, SessionState, SettingValue},
+    hub::{
+        HubRequest, HubUpdate, PromptDelivery, RequestNumber, SessionRow, SessionState,
+        SettingValue,
+    },
     keymap::{KeyChord, KeyContext},
     page::{ActivePage, AppEffect, AppInput},
     test_data::{TestApp, demo_queue, open_session, session_row},
@@ -311,4 +313,34 @@ fn draft_keeps_a_request_from_taking_the_focus() {
     assert!(!app.state.session.as_ref().unwrap().has_draft());
     app.type_text("x");
     assert!(app.state.session.as_ref().unwrap().has_draft());
+}
+
+#[test]
+fn draft_is_there_again_when_the_session_is_opened_again() {
+    let mut app = idle();
+    app.hub(HubUpdate::Lists {
+        sessions: vec![session_row("s-1"), session_row("s-2")],
+        requests: Vec::new(),
+    });
+    app.type_text("not finished");
+    let open = |app: &mut TestApp, id: &str| {
+        let forked = press(app, "f");
+        let result = Ok(json!({ "sessionId": id }));
+        app.hub(HubUpdate::Outcome { number: number(&forked), result });
+        press(app, "esc");
+    };
+    press(&mut app, "esc");
+    open(&mut app, "s-2");
+    assert_eq!(draft(&app), "");
+    open(&mut app, "s-1");
+    assert_eq!(draft(&app), "not finished");
+}
+
+#[test]
+fn queue_and_settings_are_read_again_after_a_lost_connection() {
+    let mut app = idle();
+    let lists = HubUpdate::Lists { sessions: vec![session_row("s-1")], requests: Vec::new() };
+    let sent = requests(&app.hub(lists));
+    assert!(sent.contains(&HubRequest::ReadQueue { session: "s-1".to_owned() }), "{sent:?}");
+    assert!(sent.contains(&HubRequest::ReadSettings { session: "s-1".to_owned() }), "{sent:?}");
 }
