@@ -29,5 +29,5 @@ mod text;
 mod transcript;
 mod view;
 
-pub use keymap::EditingKeys;
+pub use keymap::{EditingKeys, KeyBindingError, check_key_bindings};
 pub use terminal::{DaemonAccess, DaemonStart, TuiEnd, TuiError, TuiOptions, run_tui};

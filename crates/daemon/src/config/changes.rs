@@ -20,6 +20,7 @@ impl Settings {
         apply_setting(&mut changes, "sessions", &mut self.sessions, new.sessions);
         apply_setting(&mut changes, "liveness", &mut self.liveness, new.liveness);
         apply_setting(&mut changes, "notify", &mut self.notify, new.notify);
+        apply_setting(&mut changes, "tui", &mut self.tui, new.tui);
         let fixed = [
             ("durability", self.durability != new.durability),
             ("idle_after", self.idle_after != new.idle_after),

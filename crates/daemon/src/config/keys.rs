@@ -31,6 +31,8 @@ pub enum ConfigValueType {
     ChoiceList(&'static [&'static str]),
     /// A table of texts by name.
     TextTable,
+    /// A table of lists of texts by name.
+    TextListTable,
 }
 
 /// The value of a key that the file does not set.
@@ -53,7 +55,8 @@ pub enum ConfigChangeTime {
 use ConfigChangeTime::{AfterRestart, Now};
 use ConfigDefault::{Unset, Value};
 use ConfigValueType::{
-    Bool, Choice, ChoiceList, Duration, Number, Path, PathList, Text, TextList, TextTable,
+    Bool, Choice, ChoiceList, Duration, Number, Path, PathList, Text, TextList, TextListTable,
+    TextTable,
 };
 
 const fn key(
@@ -164,6 +167,13 @@ pub const CONFIG_KEYS: &[ConfigKey] = &[
         "Headers of requests to `url`."),
     key("mcp.NAME.type", Choice(&["stdio", "http", "sse"]), Unset("`stdio` for a `command`, `http` for a `url`"), Now, "\"sse\"",
         "The transport of the server."),
+
+    key("tui.keys", Choice(&["emacs", "vi"]), Value("\"emacs\""), Now, "\"vi\"",
+        "The editing keys of the input field of the terminal interface."),
+    key("tui.mouse", Bool, Value("false"), Now, "true",
+        "The terminal interface uses the mouse. The terminal then selects text only with Shift."),
+    key("tui.bindings", TextListTable, Value("{}"), Now, "{ \"session.cancel\" = [\"f8\"] }",
+        "The keys of actions of the terminal interface, in place of their default keys; `[]` for none. [The page about it](tui.md#keys) lists the actions."),
 ];
 
 /// The key of a path such as `agents.goose.command`.

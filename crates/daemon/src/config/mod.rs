@@ -29,6 +29,8 @@ pub struct Settings {
     pub agents: BTreeMap<String, AgentSettings>,
     /// MCP servers by name, for `mcp` of an agent, `run --mcp` and the HTTP API.
     pub mcp: BTreeMap<String, McpServerSettings>,
+    /// The terminal interface.
+    pub tui: TuiSettings,
 }
 
 /// `[agents.NAME]`.
@@ -164,6 +166,7 @@ pub mod keys;
 mod mcp;
 mod reference;
 mod sessions;
+mod tui;
 
 pub use changes::SettingsChanges;
 pub use document::{ConfigDocument, ConfigLineError, describe_unknown_key};
@@ -172,6 +175,7 @@ pub use http::HttpSettings;
 pub use mcp::McpServerSettings;
 pub use reference::format_key_reference;
 pub use sessions::{LivenessSettings, SessionSettings};
+pub use tui::{EditingKeysSetting, TuiSettings};
 
 use document::InvalidSetting;
 

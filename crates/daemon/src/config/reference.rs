@@ -71,6 +71,7 @@ impl ConfigValueType {
             ConfigValueType::PathList => "list of paths".to_owned(),
             ConfigValueType::ChoiceList(choices) => format!("list of {}", list(choices)),
             ConfigValueType::TextTable => "table of texts".to_owned(),
+            ConfigValueType::TextListTable => "table of lists of texts".to_owned(),
         }
     }
 }

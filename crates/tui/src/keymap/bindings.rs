@@ -15,6 +15,20 @@ pub enum EditingKeys {
     Vi,
 }
 
+/// An invalid entry of `[tui.bindings]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyBindingError {
+    /// The name of the action as it is in the file.
+    pub action: String,
+    /// What is wrong and how to correct it.
+    pub reason: String,
+}
+
+/// Checks `[tui.bindings]`: the keys of actions by name.
+pub fn check_key_bindings(changes: &BTreeMap<String, Vec<String>>) -> Result<(), KeyBindingError> {
+    KeyBindings::from_config(EditingKeys::default(), changes).map(|_| ())
+}
+
 /// Finds the action of a key.
 #[derive(Debug, Clone)]
 pub(crate) struct KeyBindings {
@@ -36,22 +50,20 @@ impl KeyBindings {
     pub(crate) fn from_config(
         editing: EditingKeys,
         changes: &BTreeMap<String, Vec<String>>,
-    ) -> Result<KeyBindings, String> {
+    ) -> Result<KeyBindings, KeyBindingError> {
         if let Some(unknown) = changes.keys().find(|it| ACTIONS.iter().all(|row| row.name != **it))
         {
-            return Err(describe_unknown_action(unknown));
+            let reason = describe_unknown_action(unknown);
+            return Err(KeyBindingError { action: unknown.clone(), reason });
         }
-        let mut bindings = KeyBindings {
-            editing,
-            keys: Vec::with_capacity(ACTIONS.len()),
-            actions: HashMap::new(),
-        };
+        let (keys, actions) = (Vec::with_capacity(ACTIONS.len()), HashMap::new());
+        let mut bindings = KeyBindings { editing, keys, actions };
         for row in ACTIONS {
             let keys = match changes.get(row.name) {
                 Some(texts) => parse_keys(row.name, texts.iter().map(String::as_str))?,
                 None => parse_keys(row.name, row.default_keys.iter().copied())?,
             };
-            bindings.bind(row, &keys)?;
+            bindings.bind(row, &keys, changes)?;
             bindings.keys.push(keys);
         }
         Ok(bindings)
@@ -99,17 +111,37 @@ impl KeyBindings {
         })
     }
 
-    fn bind(&mut self, row: &ActionRow, keys: &[KeyChord]) -> Result<(), String> {
+    fn bind(
+        &mut self,
+        row: &ActionRow,
+        keys: &[KeyChord],
+        changes: &BTreeMap<String, Vec<String>>,
+    ) -> Result<(), KeyBindingError> {
         for context in row.contexts {
             for key in keys.iter().filter(|it| can_bind(*context, **it)) {
                 let other = self.actions.insert((*context, *key), row.action);
                 if let Some(other) = other.filter(|it| *it != row.action) {
-                    return Err(describe_conflict(*context, *key, other, row.name));
+                    let other = name_in(*context, other);
+                    // The action whose keys were changed is the cause.
+                    let action = if changes.contains_key(row.name) { row.name } else { other };
+                    let reason = format!(
+                        "`{key}` has two actions in the {}: `{other}` and `{}`; give one of them other keys, or `[]` \
+                         for none",
+                        context.label(),
+                        row.name
+                    );
+                    return Err(KeyBindingError { action: action.to_owned(), reason });
                 }
             }
         }
         Ok(())
     }
+}
+
+/// The name of the action that has this meaning in a context.
+fn name_in(context: KeyContext, action: KeyAction) -> &'static str {
+    let matches = |it: &&ActionRow| it.action == action && it.contexts.contains(&context);
+    ACTIONS.iter().find(matches).map_or("another action", |it| it.name)
 }
 
 fn can_bind(context: KeyContext, key: KeyChord) -> bool {
@@ -119,14 +151,15 @@ fn can_bind(context: KeyContext, key: KeyChord) -> bool {
 fn parse_keys<'a>(
     name: &str,
     texts: impl Iterator<Item = &'a str>,
-) -> Result<Vec<KeyChord>, String> {
+) -> Result<Vec<KeyChord>, KeyBindingError> {
     texts
         .map(|text| {
-            KeyChord::parse(text).ok_or_else(|| {
-                format!(
+            KeyChord::parse(text).ok_or_else(|| KeyBindingError {
+                action: name.to_owned(),
+                reason: format!(
                     "`{text}` of `{name}` is not a key: write a character, `enter`, `esc`, `tab`, `space`, `up`, \
                      `pageup`, `f1` and the like, after `ctrl-`, `alt-` or `shift-` as needed"
-                )
+                ),
             })
         })
         .collect()
@@ -146,23 +179,12 @@ fn describe_unknown_action(name: &str) -> String {
     format!("`{name}` is not an action: choose one of {}", similar.join(", "))
 }
 
-fn describe_conflict(context: KeyContext, key: KeyChord, other: KeyAction, name: &str) -> String {
-    let other = ACTIONS
-        .iter()
-        .find(|it| it.action == other && it.contexts.contains(&context))
-        .map_or("another action", |it| it.name);
-    format!(
-        "`{key}` has two actions in the {}: `{other}` and `{name}`; give one of them other keys, or `[]` for none",
-        context.label()
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crossterm::event::{KeyCode, KeyModifiers};
 
-    fn bind(rows: &[(&str, &[&str])]) -> Result<KeyBindings, String> {
+    fn bind(rows: &[(&str, &[&str])]) -> Result<KeyBindings, KeyBindingError> {
         let changes = rows
             .iter()
             .map(|(name, keys)| {
@@ -209,12 +231,15 @@ mod tests {
     #[test]
     fn mistake_in_the_configuration_is_explained() {
         let conflict = bind(&[("session.print", &["ctrl-c"])]).unwrap_err();
-        assert!(conflict.contains("`session.cancel` and `session.print`"), "{conflict}");
+        assert!(conflict.reason.contains("`session.cancel` and `session.print`"), "{conflict:?}");
+        assert_eq!(conflict.action, "session.print");
+        let conflict = bind(&[("composer.send", &["ctrl-c"])]).unwrap_err();
+        assert_eq!(conflict.action, "composer.send", "{conflict:?}");
         let unknown = bind(&[("session.cancle", &["x"])]).unwrap_err();
-        assert!(unknown.contains("session.cancel"), "{unknown}");
+        assert!(unknown.reason.contains("session.cancel"), "{unknown:?}");
         let unknown = bind(&[("other.cancel", &["x"])]).unwrap_err();
-        assert!(unknown.contains("names start with app, board, composer"), "{unknown}");
+        assert!(unknown.reason.contains("names start with app, board, composer"), "{unknown:?}");
         let key = bind(&[("session.print", &["kontrol-c"])]).unwrap_err();
-        assert!(key.contains("`kontrol-c` of `session.print` is not a key"), "{key}");
+        assert!(key.reason.contains("`kontrol-c` of `session.print` is not a key"), "{key:?}");
     }
 }

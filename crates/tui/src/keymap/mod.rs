@@ -9,6 +9,6 @@ mod key_chord;
 mod table;
 
 pub(crate) use action::{KeyAction, KeyContext};
-pub use bindings::EditingKeys;
 pub(crate) use bindings::KeyBindings;
+pub use bindings::{EditingKeys, KeyBindingError, check_key_bindings};
 pub(crate) use key_chord::KeyChord;

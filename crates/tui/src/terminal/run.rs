@@ -85,7 +85,7 @@ pub enum TuiError {
 /// Runs the interface on the terminal of this process until the user leaves it.
 pub fn run_tui(options: TuiOptions) -> Result<TuiEnd, TuiError> {
     let keymap = KeyBindings::from_config(options.editing, &options.key_changes);
-    let keymap = keymap.map_err(TuiError::Keys)?;
+    let keymap = keymap.map_err(|it| TuiError::Keys(it.reason))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let modes = ScreenModes { is_inline: options.is_inline, uses_mouse: options.uses_mouse };
     let has_panicked = restore_on_panic(move || {
