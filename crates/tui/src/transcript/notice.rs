@@ -5,6 +5,7 @@ use super::{
     content::{list, text},
 };
 use jackfield_events::{EventBody, RequestServed, RestoreStep, ServedOutcome, SettingChanged};
+use jackfield_protocol::acp::Method;
 use serde_json::Value;
 
 impl ItemContent {
@@ -94,13 +95,13 @@ fn describe_restore(restore: RestoreStep) -> &'static str {
 
 fn describe_served(served: &RequestServed<Value>) -> ItemContent {
     let call = &served.call;
-    let request = match text(call, "method") {
-        "fs/read_text_file" => format!("read {}", text(call, "path")),
-        "fs/write_text_file" => format!("write {}", text(call, "path")),
+    let request = match Method::from_name(text(call, "method")) {
+        Some(Method::FsReadTextFile) => format!("read {}", text(call, "path")),
+        Some(Method::FsWriteTextFile) => format!("write {}", text(call, "path")),
         _ => {
-            let words = list(call, "args").iter().filter_map(Value::as_str);
-            let words: Vec<&str> = [text(call, "command")].into_iter().chain(words).collect();
-            format!("run {}", words.join(" "))
+            let arguments = list(call, "args").iter().filter_map(Value::as_str);
+            let command = [text(call, "command")].into_iter().chain(arguments);
+            format!("run {}", command.collect::<Vec<_>>().join(" "))
         }
     };
     let (what, why) = match &served.outcome {
@@ -120,15 +121,15 @@ fn describe_served(served: &RequestServed<Value>) -> ItemContent {
 /// A changed setting as `name: value`.
 fn describe_setting(changed: &SettingChanged<Value>) -> Option<String> {
     let params = &changed.frame["params"];
-    match text(&changed.frame, "method") {
-        "session/set_mode" => Some(format!("Mode: {}", text(params, "modeId"))),
-        "session/set_model" => Some(format!("Model: {}", text(params, "modelId"))),
-        "session/set_config_option" => {
+    match Method::from_name(text(&changed.frame, "method"))? {
+        Method::SessionSetMode => Some(format!("Mode: {}", text(params, "modeId"))),
+        Method::SessionSetModel => Some(format!("Model: {}", text(params, "modelId"))),
+        Method::SessionSetConfigOption => {
             let value = &params["value"];
             let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             Some(format!("{}: {value}", text(params, "configId")))
         }
-        "_jackfield/rename" => Some(format!("Name: {}", text(params, "name"))),
+        Method::ControlRename => Some(format!("Name: {}", text(params, "name"))),
         _ => None,
     }
 }

@@ -21,9 +21,9 @@ impl TextQuery {
     /// `None` for a text without visible characters.
     pub(crate) fn new(text: &str) -> Option<TextQuery> {
         let text = text.to_lowercase();
-        let words: Vec<&str> = text.split_whitespace().collect();
-        let longest_word = (*words.iter().max_by_key(|it| it.len())?).to_owned();
-        Some(TextQuery { chars: words.join(" ").chars().collect(), longest_word })
+        let parts: Vec<&str> = text.split_whitespace().collect();
+        let longest_word = (*parts.iter().max_by_key(|it| it.len())?).to_owned();
+        Some(TextQuery { chars: parts.join(" ").chars().collect(), longest_word })
     }
 
     /// Whether a text may contain the query once it is rendered.

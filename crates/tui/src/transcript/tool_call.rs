@@ -116,8 +116,9 @@ impl ToolCallItem {
         let command = [&self.input["command"], &self.input["cmd"]];
         match command.into_iter().find(|it| !it.is_null())? {
             Value::String(command) => Some(command.clone()),
-            Value::Array(words) => {
-                words.iter().map(Value::as_str).collect::<Option<Vec<_>>>().map(|it| it.join(" "))
+            Value::Array(arguments) => {
+                let arguments = arguments.iter().map(Value::as_str);
+                arguments.collect::<Option<Vec<_>>>().map(|it| it.join(" "))
             }
             _ => None,
         }

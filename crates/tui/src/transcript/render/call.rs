@@ -56,7 +56,7 @@ pub(super) fn header(
         (None, Some(ended)) if ended.since(at) >= 100 => format_duration(ended.since(at)),
         _ => String::new(),
     };
-    let state = join_words(&[word, &duration], " ");
+    let state = join_parts(&[word, &duration], " ");
     let changes = match diff_counts(call) {
         Some((added, removed)) => format!("+{added} −{removed}"),
         None => String::new(),
@@ -64,8 +64,8 @@ pub(super) fn header(
     let is_named = call.kind.is_empty() || call.kind == "other" || call.kind == title;
     let kind = sanitize_line(if is_named { "" } else { &call.kind });
     let suffixes = [
-        join_words(&[kind.trim(), &changes, &state], " · "),
-        join_words(&[&changes, &state], " · "),
+        join_parts(&[kind.trim(), &changes, &state], " · "),
+        join_parts(&[&changes, &state], " · "),
         state,
     ];
     let indent = if call.parent_id.is_empty() { "" } else { "  " };
@@ -73,9 +73,9 @@ pub(super) fn header(
     fit_line(&title, style, &suffixes, options.width, theme)
 }
 
-fn join_words(words: &[&str], separator: &str) -> String {
-    let words: Vec<&str> = words.iter().copied().filter(|it| !it.is_empty()).collect();
-    words.join(separator)
+fn join_parts(parts: &[&str], separator: &str) -> String {
+    let parts: Vec<&str> = parts.iter().copied().filter(|it| !it.is_empty()).collect();
+    parts.join(separator)
 }
 
 /// How many lines the diffs of a call add and remove.

@@ -84,15 +84,15 @@ pub(super) fn render_turn_end(
         title = format!("{title}: {}", sanitize_line(&end.detail).trim());
     }
     let mut spans = vec![Span::styled(title, style)];
-    let usage = usage_words(end);
+    let usage = usage_parts(end);
     if !usage.is_empty() {
         spans.push(Span::styled(format!(" · {}", usage.join(" · ")), theme.dim));
     }
     wrap_line(Line::from(spans), width, 2)
 }
 
-fn usage_words(end: &TurnEndItem) -> Vec<String> {
-    let mut words: Vec<String> = end.duration_ms.map(format_duration).into_iter().collect();
+fn usage_parts(end: &TurnEndItem) -> Vec<String> {
+    let mut parts: Vec<String> = end.duration_ms.map(format_duration).into_iter().collect();
     if let Some(tokens) = &end.tokens {
         let counts = [(tokens.input, "in"), (tokens.cached_read, "cached"), (tokens.output, "out")];
         let counts = counts
@@ -100,15 +100,15 @@ fn usage_words(end: &TurnEndItem) -> Vec<String> {
             .filter_map(|(count, name)| count.map(|it| format!("{} {name}", format_tokens(it))));
         let counts = counts.collect::<Vec<_>>().join(", ");
         let total = tokens.total.map(|it| format!("{} tokens", format_tokens(it)));
-        words.extend(if counts.is_empty() { total } else { Some(format!("{counts} tokens")) });
+        parts.extend(if counts.is_empty() { total } else { Some(format!("{counts} tokens")) });
     }
-    words.extend(end.cost.as_ref().map(format_cost));
+    parts.extend(end.cost.as_ref().map(format_cost));
     if let Some(context) = end.context {
-        let used = format_tokens(context.used);
-        words.push(match context.size.filter(|it| *it > 0) {
+        let tokens = format_tokens(context.used);
+        parts.push(match context.size.filter(|it| *it > 0) {
             Some(size) => format!("context {} %", context.used.saturating_mul(100) / size),
-            None => format!("context {used}"),
+            None => format!("context {tokens}"),
         });
     }
-    words
+    parts
 }
