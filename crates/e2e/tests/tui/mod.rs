@@ -1,7 +1,10 @@
 //! The terminal interface as users meet it: the real binary in a terminal of tmux, a real daemon, the fake agent.
 
 mod citizen;
+mod figures;
+mod hostile;
 mod pane;
+mod work;
 
 use jackfield_e2e::Home;
 use std::{fs, time::Duration};
