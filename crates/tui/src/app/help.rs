@@ -1,44 +1,53 @@
-//! The page with all keys: how far it is scrolled.
+//! The page with all keys: its lines, and how far it is scrolled.
 
 use crate::{
-    keymap::{KeyAction, KeyBindings, KeyContext},
+    keymap::{KeyAction, KeyContext},
     page::{AppInput, PageChange, UpdateContext},
+    text::{ViewTheme, truncate_cells, wrap_line},
 };
+use ratatui::text::{Line, Span};
 
-/// One line of the help.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum HelpLine {
-    Heading(&'static str),
-    Key { keys: String, meaning: &'static str },
-    Empty,
-}
+/// The cells of the column of keys.
+const KEYS_CELLS_MAX: usize = 24;
 
 /// The help. The keys of the page from which it was opened come first.
 #[derive(Debug, Default)]
 pub(crate) struct HelpState {
-    lines: Vec<HelpLine>,
+    first_context: Option<KeyContext>,
+    lines: Vec<Line<'static>>,
     top: usize,
     height: usize,
 }
 
 impl HelpState {
     /// Shows the help from its beginning.
-    pub(crate) fn open(&mut self, keymap: &KeyBindings, context: KeyContext) {
-        let others = KeyContext::ALL.iter().copied().filter(|it| *it != context);
-        self.lines.clear();
-        for context in std::iter::once(context).chain(others) {
-            self.push_context(keymap, context);
-        }
+    pub(crate) fn open(&mut self, cx: &UpdateContext<'_>, context: KeyContext) {
+        self.first_context = Some(context);
         self.top = 0;
+        self.lay_out(cx);
     }
 
-    fn push_context(&mut self, keymap: &KeyBindings, context: KeyContext) {
-        if !self.lines.is_empty() {
-            self.lines.push(HelpLine::Empty);
+    fn lay_out(&mut self, cx: &UpdateContext<'_>) {
+        self.lines.clear();
+        let Some(first) = self.first_context else { return };
+        let others = KeyContext::ALL.iter().copied().filter(|it| *it != first);
+        for context in std::iter::once(first).chain(others) {
+            self.push_context(cx, context);
         }
-        self.lines.push(HelpLine::Heading(context.label()));
-        let rows = keymap.help_rows(context).into_iter();
-        self.lines.extend(rows.map(|(keys, meaning)| HelpLine::Key { keys, meaning }));
+        self.height = usize::from(cx.page_size.1);
+        self.scroll(0);
+    }
+
+    fn push_context(&mut self, cx: &UpdateContext<'_>, context: KeyContext) {
+        if !self.lines.is_empty() {
+            self.lines.push(Line::default());
+        }
+        let mut name = context.label().to_owned();
+        name[..1].make_ascii_uppercase();
+        self.lines.push(Line::styled(format!(" {name}"), cx.theme.strong));
+        for (keys, meaning) in cx.keymap.help_rows(context) {
+            self.lines.extend(key_lines(cx.theme, &keys, meaning, cx.page_size.0));
+        }
     }
 
     pub(crate) fn update(&mut self, cx: &mut UpdateContext<'_>, input: &AppInput) {
@@ -53,10 +62,7 @@ impl HelpState {
                 Some(KeyAction::MoveLast) => self.scroll(isize::MAX),
                 _ => {}
             },
-            AppInput::Resize { height, .. } => {
-                self.height = usize::from(*height);
-                self.scroll(0);
-            }
+            AppInput::Resize { .. } => self.lay_out(cx),
             _ => {}
         }
     }
@@ -72,7 +78,23 @@ impl HelpState {
     }
 
     /// The lines from the first visible one.
-    pub(crate) fn visible_lines(&self) -> &[HelpLine] {
+    pub(crate) fn visible_lines(&self) -> &[Line<'static>] {
         &self.lines[self.top.min(self.lines.len())..]
     }
+}
+
+/// Keys on the left, their meaning on the right.
+fn key_lines(
+    theme: &ViewTheme,
+    keys: &str,
+    meaning: &'static str,
+    width: u16,
+) -> Vec<Line<'static>> {
+    let cells = (usize::from(width) / 3).min(KEYS_CELLS_MAX);
+    let keys = truncate_cells(keys, cells);
+    let line = Line::from(vec![
+        Span::styled(format!(" {keys:cells$}  "), theme.accent),
+        Span::styled(meaning, theme.text),
+    ]);
+    wrap_line(line, width, u16::try_from(cells).unwrap_or(0) + 3)
 }

@@ -6,6 +6,6 @@ mod pages;
 mod state;
 mod update;
 
-pub(crate) use help::{HelpLine, HelpState};
+pub(crate) use help::HelpState;
 pub(crate) use layout::{FrameLayout, frame_layout, split_rows};
 pub(crate) use state::AppState;

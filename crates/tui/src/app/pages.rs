@@ -25,7 +25,8 @@ impl AppState {
             self.previous_page = self.page;
         }
         if page == ActivePage::Help {
-            self.help.open(&self.keymap, self.key_context());
+            let context = self.key_context();
+            self.with_context(effects, |app, cx| app.help.open(cx, context));
         }
         self.page = page;
         self.with_context(effects, |app, cx| app.inbox.on_focus(cx, page == ActivePage::Inbox));

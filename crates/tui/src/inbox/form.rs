@@ -17,7 +17,7 @@ pub(crate) enum FormButton {
 impl FormButton {
     pub(crate) fn label(self) -> &'static str {
         match self {
-            FormButton::CopyAddress => "Copy address",
+            FormButton::CopyAddress => "Copy",
             FormButton::Accept => "Accept",
             FormButton::Decline => "Decline",
             FormButton::Cancel => "Cancel",

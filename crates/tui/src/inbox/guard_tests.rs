@@ -128,7 +128,7 @@ fn run(app: &mut TestApp, watched: &mut Watched, step: &Step) -> Vec<AppEffect> 
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     /// Every answer is for the request that had the focus, was drawn, and then saw a quiet time.
     #[test]

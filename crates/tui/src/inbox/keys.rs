@@ -1,6 +1,6 @@
 //! What keys and the mouse do in the inbox.
 
-use super::{FormField, InboxState, form::FormReply};
+use super::{FormField, InboxState, PAGE_SIZE_MIN, form::FormReply};
 use crate::{
     keymap::KeyAction,
     page::{AppEffect, PageChange, UpdateContext},
@@ -118,20 +118,35 @@ impl InboxState {
 
     /// The lines of the options, or of the form with its buttons. At least some of the text stays visible.
     pub(crate) fn answer_height(&self) -> usize {
-        let height =
-            usize::from(self.size.1).saturating_sub(2 + usize::from(self.closed.is_some()));
+        let height = self.free_height();
         match &self.form {
             Some(form) => {
                 let wanted = form.fields.iter().map(FormField::line_count).sum::<usize>() + 1;
                 wanted.min(height.saturating_sub(self.lines.len().min(3)))
             }
-            None => self.choices.len().min(height / 2),
+            None if self.has_option_lines() => self.choices.len(),
+            None => self.option_rows().len(),
         }
     }
 
-    /// The lines for the text of the request: without heading, status and options.
+    /// Whether each option has a line of its own; otherwise they are side by side.
+    pub(crate) fn has_option_lines(&self) -> bool {
+        self.choices.len() <= (self.free_height() / 2).max(2)
+    }
+
+    /// The lines without heading and status.
+    fn free_height(&self) -> usize {
+        usize::from(self.size.1).saturating_sub(2 + usize::from(self.closed.is_some()))
+    }
+
+    /// The lines for the text of the request, directly above the options.
     pub(crate) fn content_height(&self) -> usize {
-        let closed = usize::from(self.closed.is_some());
-        usize::from(self.size.1).saturating_sub(self.answer_height() + 2 + closed)
+        self.lines.len().min(self.free_height().saturating_sub(self.answer_height()))
+    }
+
+    /// Whether the page is large enough for a request and all of its options.
+    pub(crate) fn is_readable(&self) -> bool {
+        let is_large = PAGE_SIZE_MIN.0 <= self.size.0 && PAGE_SIZE_MIN.1 <= self.size.1;
+        is_large && self.answer_height() < self.free_height()
     }
 }

@@ -278,6 +278,25 @@ impl InboxState {
         &self.choices
     }
 
+    /// The positions of the options that share a line, for each line.
+    pub(crate) fn option_rows(&self) -> Vec<std::ops::Range<usize>> {
+        let width = usize::from(self.size.0.saturating_sub(2));
+        let mut rows: Vec<std::ops::Range<usize>> = Vec::new();
+        let mut room = 0;
+        for (index, choice) in self.choices.iter().enumerate() {
+            let cells = choice.cell_width();
+            match rows.last_mut() {
+                Some(row) if cells <= room => row.end = index + 1,
+                _ => {
+                    room = width;
+                    rows.push(index..index + 1);
+                }
+            }
+            room = room.saturating_sub(cells);
+        }
+        rows
+    }
+
     /// How the last request was closed.
     pub(crate) fn closed(&self) -> Option<&str> {
         self.closed.as_deref()
@@ -290,10 +309,5 @@ impl InboxState {
 
     pub(crate) fn is_loading_details(&self) -> bool {
         self.details.as_ref().is_some_and(CallDetails::is_loading)
-    }
-
-    /// Whether the page is large enough for a request.
-    pub(crate) fn is_readable(&self) -> bool {
-        PAGE_SIZE_MIN.0 <= self.size.0 && PAGE_SIZE_MIN.1 <= self.size.1
     }
 }

@@ -3,6 +3,7 @@
 use crate::{
     hub::RequestOption,
     keymap::{KeyAction, KeyBindings, KeyContext},
+    text::{cell_width, sanitize_line},
 };
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -32,6 +33,12 @@ impl AnswerChoice {
         let is_position =
             is_plain && self.position_key.is_some_and(|it| key.code == KeyCode::Char(it));
         is_position || (action.is_some() && self.action == action)
+    }
+
+    /// The cells of its keys, its name, and the space after it, if options are side by side.
+    pub(crate) fn cell_width(&self) -> usize {
+        let keys: usize = self.keys.iter().map(|it| cell_width(it) + 1).sum();
+        keys + cell_width(&sanitize_line(&self.name)) + 3
     }
 
     /// Whether the answer counts for later requests, too.

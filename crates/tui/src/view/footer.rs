@@ -3,6 +3,7 @@
 use crate::{
     app::AppState,
     keymap::KeyContext,
+    page::ActivePage,
     text::{cell_width, sanitize_line, truncate_cells},
 };
 use ratatui::{
@@ -23,6 +24,12 @@ pub(super) fn draw_footer(state: &AppState, area: Rect, buffer: &mut Buffer) {
     let mut hints = state.keymap.hints(context);
     // There is nothing to go back to from the board.
     hints.retain(|it| !(context == KeyContext::Board && it.1 == "back"));
+    if state.page == ActivePage::Inbox && state.inbox.form().is_some() {
+        let keys = [("tab", "next field"), ("space", "change"), ("enter", "next, press")];
+        let keys = keys.map(|(key, word)| (key.to_owned(), word));
+        hints.retain(|it| it.1 != "accept");
+        hints.splice(0..0, keys);
+    }
     if context == KeyContext::Inbox {
         hints.retain(|it| is_useful(state, it.1));
     }

@@ -6,7 +6,7 @@ use crate::{
     hub::OpenRequest,
     inbox::{AnswerChoice, describe_kind},
     keymap::{KeyAction, KeyContext},
-    text::{ViewTheme, cell_width, format_age, sanitize_line, truncate_cells, wrap_line},
+    text::{ViewTheme, cell_width, format_age, sanitize_line, truncate_cells},
 };
 use jackfield_protocol::parse_rfc3339;
 use ratatui::{
@@ -34,7 +34,8 @@ pub(super) fn draw_inbox(state: &AppState, page: Rect, buffer: &mut Buffer) -> O
         Line::styled(text, state.theme.warning).render(closed, buffer);
     }
     let Some(request) = inbox.shown_request() else {
-        draw_empty(state, content, buffer);
+        let below = Rect { y: heading.y, height: page.bottom() - heading.y, ..page };
+        draw_empty(state, below, buffer);
         return None;
     };
     if !inbox.is_readable() {
@@ -61,7 +62,7 @@ fn draw_empty(state: &AppState, area: Rect, buffer: &mut Buffer) {
         ("No agent waits for an answer".to_owned(), state.theme.strong),
         (format!("{back} returns"), state.theme.dim),
     ];
-    for ((text, style), row) in lines.into_iter().zip(area.rows()) {
+    for ((text, style), row) in lines.into_iter().zip(area.rows().skip(1)) {
         let text = truncate_cells(&format!(" {text}"), usize::from(row.width));
         Line::styled(text, style).render(row, buffer);
     }
@@ -133,11 +134,12 @@ fn status_line(state: &AppState, count: usize, width: usize) -> Line<'static> {
 fn draw_choices(state: &AppState, choices: &[AnswerChoice], area: Rect, buffer: &mut Buffer) {
     let theme = &state.theme;
     let is_open = state.inbox.is_answerable(state.now);
-    let lines = if choices.len() <= usize::from(area.height) {
+    let lines: Vec<_> = if state.inbox.has_option_lines() {
         choices.iter().map(|it| choice_line(theme, it, is_open, area.width)).collect()
     } else {
-        let names = choices.iter().flat_map(|it| choice_name(theme, it, is_open));
-        wrap_line(names.collect(), area.width, 0)
+        let rows = state.inbox.option_rows().into_iter();
+        rows.map(|row| choices[row].iter().flat_map(|it| choice_name(theme, it, is_open)).collect())
+            .collect()
     };
     for (line, row) in lines.into_iter().zip(area.rows()) {
         line.render(row, buffer);

@@ -47,7 +47,7 @@ pub(crate) fn draw(state: &AppState, frame: &mut Frame<'_>) {
         (ActivePage::Board | ActivePage::Session, _) => draw_board(state, layout.page, buffer),
         (ActivePage::Inbox, _) => draw_inbox(state, layout.page, buffer),
         (ActivePage::Help, _) => {
-            draw_help(&state.help, &state.theme, layout.page, buffer);
+            draw_help(&state.help, layout.page, buffer);
             None
         }
     };
