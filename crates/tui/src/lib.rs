@@ -12,8 +12,6 @@
 //!
 //! **Invariant:** a request to the user is never answered by a key that was typed before the request was drawn.
 
-#![allow(dead_code, unused_imports, reason = "the parts are being written")]
-
 mod app;
 mod board;
 mod editor;

@@ -402,7 +402,6 @@ pub(crate) fn demo_settings() -> SessionSettings {
             command("compact", "Summarizes the conversation\u{1b}[31m to free context"),
             command("web-review", "Reviews a page"),
         ],
-        accepts_images: false,
     }
 }
 

@@ -50,7 +50,8 @@ pub struct UsageCost {
 /// How full the agent's context window was at the last report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ContextUsage {
-    pub used: u64,
+    #[serde(rename = "used")]
+    pub tokens: u64,
     pub size: Option<u64>,
 }
 
@@ -119,8 +120,8 @@ impl SessionUsage {
         if update["sessionUpdate"] != "usage_update" {
             return;
         }
-        if let Some(used) = update["used"].as_u64() {
-            self.context = Some(ContextUsage { used, size: update["size"].as_u64() });
+        if let Some(tokens) = update["used"].as_u64() {
+            self.context = Some(ContextUsage { tokens, size: update["size"].as_u64() });
             if let Some(turn) = self.turns.last_mut() {
                 turn.context = self.context;
             }
@@ -262,7 +263,7 @@ impl fmt::Display for ContextUsage {
     /// Formats as `1200 of 200000 tokens`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let size = self.size.map(|it| format!(" of {it}")).unwrap_or_default();
-        write!(f, "{}{size} tokens", self.used)
+        write!(f, "{}{size} tokens", self.tokens)
     }
 }
 
@@ -377,6 +378,6 @@ mod tests {
         let cost = |turn: usize| usage.turns[turn].cost.as_ref().map(|it| it.amount);
         assert_eq!((cost(0), cost(1)), (Some(0.3), Some(0.1)));
         assert_eq!(usage.total().cost, Some(UsageCost { amount: 0.4, currency: "USD".into() }));
-        assert_eq!(usage.turns[1].context, Some(ContextUsage { used: 9, size: Some(100) }));
+        assert_eq!(usage.turns[1].context, Some(ContextUsage { tokens: 9, size: Some(100) }));
     }
 }

@@ -5,13 +5,16 @@ use crate::{
     context::CommandContext,
     env,
     exit::CliExitCode,
-    hub::{InterfaceDaemon, caller_environment, find_session, list_sessions, working_directory},
+    hub::{
+        InterfaceDaemon, caller_environment, find_session, list_sessions, load_settings,
+        working_directory,
+    },
     report::CommandError,
 };
 use clap::{Args, ValueEnum};
+use jackfield_daemon::config::EditingKeysSetting;
 use jackfield_tui::{EditingKeys, TuiEnd, TuiError, TuiOptions, run_tui};
 use std::{
-    collections::BTreeMap,
     io::{self, IsTerminal as _},
     sync::Arc,
 };
@@ -71,6 +74,7 @@ impl TuiCommand {
             }
             None => None,
         };
+        let settings = load_settings(context.daemon.paths())?.tui;
         let key_seed = getrandom::u64().map_err(|error| {
             CommandError::local(
                 "cannot create keys for requests",
@@ -84,13 +88,15 @@ impl TuiCommand {
             cwd: working_directory(None)?.to_string_lossy().into_owned(),
             session,
             is_inline: self.inline,
-            uses_mouse: self.mouse,
+            uses_mouse: self.mouse || settings.mouse,
             has_color: context.output.has_color(),
-            editing: match self.keys {
-                Some(EditingStyle::Vi) => EditingKeys::Vi,
-                Some(EditingStyle::Emacs) | None => EditingKeys::Emacs,
+            editing: match (self.keys, settings.keys) {
+                (Some(EditingStyle::Vi), _) | (None, EditingKeysSetting::Vi) => EditingKeys::Vi,
+                (Some(EditingStyle::Emacs), _) | (None, EditingKeysSetting::Emacs) => {
+                    EditingKeys::Emacs
+                }
             },
-            key_changes: BTreeMap::new(),
+            key_changes: settings.bindings,
         });
         match ended {
             Ok(TuiEnd::Quit) => Ok(()),

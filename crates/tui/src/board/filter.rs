@@ -4,7 +4,7 @@ use super::BoardRow;
 use crate::text::sanitize_line;
 use nucleo_matcher::{
     Config, Matcher, Utf32Str,
-    pattern::{Atom, CaseMatching, Normalization, Pattern},
+    pattern::{CaseMatching, Normalization, Pattern},
 };
 
 /// A typed text. Each of its words must match one of the fields of a session; `!word` must match none.

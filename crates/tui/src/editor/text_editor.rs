@@ -138,10 +138,6 @@ impl TextEditor {
         self.edit(range, &text);
     }
 
-    pub(crate) fn move_to_end(&mut self) {
-        self.buffer.move_to(self.buffer.text().len());
-    }
-
     pub(crate) fn on_key(&mut self, key: &KeyEvent) -> EditorReply {
         let is_normal = self.vi.as_ref().is_some_and(|it| !it.is_inserting);
         if is_normal { self.on_vi_key(key) } else { self.on_emacs_key(key) }

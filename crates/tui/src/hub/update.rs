@@ -95,7 +95,6 @@ pub(crate) struct SessionSettings {
     pub(crate) model: Option<SettingOffer>,
     pub(crate) reasoning: Option<SettingOffer>,
     pub(crate) commands: Vec<SessionCommand>,
-    pub(crate) accepts_images: bool,
 }
 
 /// A slash command of the agent.

@@ -23,7 +23,7 @@ use crate::{
 };
 use answer::SentAnswer;
 use call_details::CallDetails;
-pub(crate) use form::{FormButton, RequestForm};
+pub(crate) use form::RequestForm;
 pub(crate) use form_fields::{FieldValue, FormField};
 use guard::AnswerGuard;
 pub(crate) use option_keys::{AnswerChoice, answer_choices};

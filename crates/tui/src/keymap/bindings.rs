@@ -235,7 +235,7 @@ mod tests {
         assert_eq!(conflict.action, "session.print");
         let conflict = bind(&[("composer.send", &["ctrl-c"])]).unwrap_err();
         assert_eq!(conflict.action, "composer.send", "{conflict:?}");
-        let unknown = bind(&[("session.cancle", &["x"])]).unwrap_err();
+        let unknown = bind(&[("session.cansel", &["x"])]).unwrap_err();
         assert!(unknown.reason.contains("session.cancel"), "{unknown:?}");
         let unknown = bind(&[("other.cancel", &["x"])]).unwrap_err();
         assert!(unknown.reason.contains("names start with app, board, composer"), "{unknown:?}");

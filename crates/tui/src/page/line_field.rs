@@ -124,11 +124,11 @@ mod tests {
         press(&mut field, KeyCode::Backspace, KeyModifiers::NONE);
         assert_eq!(field.text(), "a");
         press(&mut field, KeyCode::Left, KeyModifiers::NONE);
-        press(&mut field, KeyCode::Char('b'), KeyModifiers::SHIFT);
-        assert_eq!(field.text(), "ba");
+        press(&mut field, KeyCode::Char('c'), KeyModifiers::SHIFT);
+        assert_eq!(field.text(), "ca");
         press(&mut field, KeyCode::Delete, KeyModifiers::NONE);
         press(&mut field, KeyCode::Delete, KeyModifiers::NONE);
-        assert_eq!(field.text(), "b");
+        assert_eq!(field.text(), "c");
     }
 
     #[test]

@@ -6,7 +6,7 @@ mod input;
 mod line_field;
 mod options;
 
-pub(crate) use context::{PageChange, UpdateContext, UpdateResult};
+pub(crate) use context::{PageChange, UpdateContext};
 pub(crate) use effect::AppEffect;
 pub(crate) use input::AppInput;
 pub(crate) use line_field::LineField;

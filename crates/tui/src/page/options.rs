@@ -7,9 +7,6 @@ use crate::text::{ColorDepth, TerminalBackground};
 pub(crate) struct ViewOptions {
     pub(crate) color_depth: ColorDepth,
     pub(crate) background: TerminalBackground,
-    /// Draws below the prompt of the shell instead of on the alternate screen.
-    pub(crate) is_inline: bool,
-    pub(crate) uses_mouse: bool,
     /// The home directory, shown as `~`.
     pub(crate) home: Option<String>,
     /// The directory in which a new session starts.

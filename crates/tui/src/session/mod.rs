@@ -26,9 +26,9 @@ use crate::{
     hub::{HubRequest, LogRange, RequestNumber, SessionRow, SessionSettings, SessionState},
     page::{AppInput, UpdateContext},
 };
-pub(crate) use areas::{MARK_WIDTH, SessionAreas};
+pub(crate) use areas::MARK_WIDTH;
 use clients::ClientList;
-pub(crate) use completion::{CompletionKind, CompletionMenu};
+pub(crate) use completion::CompletionKind;
 pub(crate) use composer::{PromptComposer, WrittenPrompt};
 pub(crate) use detail::{DetailContent, DetailPage};
 pub(crate) use focus::{SessionFocus, SessionOverlay};
@@ -159,6 +159,7 @@ impl SessionView {
         drafts
     }
 
+    #[cfg(test)]
     /// Whether the input field has text: a new request does not take the focus from it.
     pub(crate) fn has_draft(&self) -> bool {
         !self.composer.is_empty()

@@ -109,7 +109,7 @@ mod tests {
     use proptest::prelude::*;
     use ratatui::{
         buffer::Buffer,
-        style::{Color, Style, Stylize as _},
+        style::{Color, Style},
     };
     use std::{
         num::NonZero,

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     app::AppState,
-    hub::{HubUpdate, RequestNumber},
+    hub::HubUpdate,
     keymap::{EditingKeys, KeyBindings},
     page::{AppEffect, AppInput, ViewOptions},
     text::{ColorDepth, TerminalBackground, sanitize_text},
@@ -94,7 +94,7 @@ pub fn run_tui(options: TuiOptions) -> Result<TuiEnd, TuiError> {
     });
     modes.enter()?;
     let ended = runtime.block_on(async {
-        let mut interface = Interface::start(options, keymap, modes)?;
+        let mut interface = TerminalInterface::start(options, keymap, modes)?;
         let ended = interface.run(&has_panicked).await;
         interface.finish().await;
         ended
@@ -113,7 +113,7 @@ struct FileSearches {
     next: Option<(String, String, String)>,
 }
 
-struct Interface {
+struct TerminalInterface {
     state: AppState,
     painter: FramePainter<BufWriter<Stdout>>,
     modes: ScreenModes,
@@ -132,20 +132,18 @@ struct Interface {
     end: Option<TuiEnd>,
 }
 
-impl Interface {
+impl TerminalInterface {
     fn start(
         options: TuiOptions,
         keymap: KeyBindings,
         modes: ScreenModes,
-    ) -> Result<Interface, TuiError> {
+    ) -> Result<TerminalInterface, TuiError> {
         let env = |name: &str| std::env::var(name).ok();
         let color_depth =
             if options.has_color { ColorDepth::detect(env) } else { ColorDepth::None };
         let view_options = ViewOptions {
             color_depth,
             background: TerminalBackground::detect(env),
-            is_inline: options.is_inline,
-            uses_mouse: options.uses_mouse,
             home: env("HOME"),
             cwd: options.cwd,
             session: options.session,
@@ -155,7 +153,7 @@ impl Interface {
         let frame = frame_size(size, modes.is_inline);
         let (link, updates) = HubLink::start(options.daemon, options.environment, options.key_seed);
         let now = Instant::now();
-        Ok(Interface {
+        Ok(TerminalInterface {
             state: AppState::new(view_options, keymap, frame, wall_time()),
             painter,
             modes,

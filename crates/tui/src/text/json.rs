@@ -1,6 +1,6 @@
 //! JSON values, such as the input of a tool, as lines: one member on each line, long texts as they are.
 
-use super::{ViewTheme, cell_width, escape_hidden, span_list::SpanList, wrap::wrap_spans};
+use super::{ViewTheme, escape_hidden, span_list::SpanList, wrap::wrap_spans};
 use ratatui::{
     style::Style,
     text::{Line, Span},

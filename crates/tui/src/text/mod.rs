@@ -33,5 +33,5 @@ pub(crate) use markdown::render_markdown;
 pub(crate) use palette::TerminalBackground;
 pub(crate) use sanitize::{escape_hidden, sanitize_line, sanitize_text};
 pub(crate) use terminal_output::render_terminal_output;
-pub(crate) use theme::{SyntaxStyles, ViewTheme};
+pub(crate) use theme::ViewTheme;
 pub(crate) use wrap::wrap_line;

@@ -49,6 +49,7 @@ pub(crate) struct SyntaxStyles {
 }
 
 impl ViewTheme {
+    #[cfg(test)]
     /// Styles that are readable on any background.
     pub(crate) fn new(depth: ColorDepth) -> ViewTheme {
         ViewTheme::on_background(depth, TerminalBackground::Unknown)

@@ -3,7 +3,7 @@
 //! Lines are kept by item, revision, width and state. When a message grows, only its last block is rendered again.
 
 use super::{
-    BlockSource, ItemContent, ItemKey, MessagePart, TranscriptItem, block_text,
+    BlockSource, ItemContent, ItemKey, MessagePart, TranscriptItem,
     render::{BlockPlace, ItemOptions, item_blocks, render_block},
     split_markdown,
 };
@@ -123,6 +123,7 @@ impl LineCache {
         }
     }
 
+    #[cfg(test)]
     /// How many lines are held.
     pub(crate) fn line_count(&self) -> usize {
         self.lines

@@ -24,11 +24,15 @@ pub(crate) use item::{
     ItemContent, ItemKey, MessagePart, NoticeLevel, PlanEntry, RequestAnswer, RequestItem,
     ToolCallItem, ToolOutput, ToolStatus, TranscriptItem, TurnEndItem, TurnOutcome,
 };
-pub(crate) use line_cache::{LINES_MAX, LineCache};
+#[cfg(test)]
+pub(crate) use line_cache::LINES_MAX;
+pub(crate) use line_cache::LineCache;
 pub(crate) use render::{
     BlockPlace, BlockSource, ItemOptions, can_expand, is_compact, item_blocks, render_block,
     running_seconds,
 };
 pub(crate) use split_markdown::{MarkdownBlock, block_text, split_markdown};
 pub(crate) use text_match::TextQuery;
-pub(crate) use window::{LogWindow, WINDOW_BYTES_MAX, WINDOW_EVENTS_MAX};
+pub(crate) use window::LogWindow;
+#[cfg(test)]
+pub(crate) use window::{WINDOW_BYTES_MAX, WINDOW_EVENTS_MAX};

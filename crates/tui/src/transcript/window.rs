@@ -15,7 +15,7 @@ const WINDOW_EVENTS_KEPT: usize = 2500;
 pub(crate) const WINDOW_BYTES_MAX: usize = 16 * 1024 * 1024;
 const WINDOW_BYTES_KEPT: usize = 10 * 1024 * 1024;
 /// Events that may arrive while the ones before them are being read.
-const EARLY_EVENTS_MAX: usize = 1000;
+const GAP_EVENTS_MAX: usize = 1000;
 /// A window is cut at the beginning of an item if one is as near as this many events.
 const CUT_EVENTS: usize = 400;
 
@@ -39,7 +39,7 @@ pub(crate) struct LogWindow {
     /// New events are appended. Otherwise the reader is far from the end.
     is_following: bool,
     /// New events that arrived before the ones that precede them.
-    early: VecDeque<ReceivedEvent>,
+    gap_events: VecDeque<ReceivedEvent>,
     is_open: bool,
 }
 
@@ -93,7 +93,7 @@ impl LogWindow {
         (self.first, self.last) = bounds.unwrap_or((self.end + 1, self.end));
         self.events = events.into_iter().map(HeldEvent::new).collect();
         self.bytes = self.events.iter().map(|it| it.bytes).sum();
-        self.early.clear();
+        self.gap_events.clear();
         self.is_open = true;
         self.is_following = self.last >= self.end;
         self.refold();
@@ -133,7 +133,7 @@ impl LogWindow {
         }
         self.last = self.last.max(last);
         self.is_following |= self.last >= page.end;
-        self.append_early();
+        self.append_gap_events();
     }
 
     /// Adds new events of the session. Returns whether the range changed.
@@ -143,21 +143,21 @@ impl LogWindow {
             let Some(seq) = event.seq else { continue };
             self.end = self.end.max(seq.0);
             if self.is_following && seq.0 > self.last {
-                self.early.push_back(event);
+                self.gap_events.push_back(event);
             }
         }
-        self.append_early();
-        if self.early.len() > EARLY_EVENTS_MAX {
-            self.early.clear();
+        self.append_gap_events();
+        if self.gap_events.len() > GAP_EVENTS_MAX {
+            self.gap_events.clear();
         }
         self.last != last
     }
 
-    fn append_early(&mut self) {
-        while let Some(seq) = self.early.front().and_then(|it| it.seq)
+    fn append_gap_events(&mut self) {
+        while let Some(seq) = self.gap_events.front().and_then(|it| it.seq)
             && seq.0 <= self.last + 1
         {
-            let event = self.early.pop_front();
+            let event = self.gap_events.pop_front();
             if let Some(event) = event.filter(|_| seq.0 == self.last + 1) {
                 self.append(event);
             }
@@ -189,7 +189,7 @@ impl LogWindow {
             let kept = end.checked_sub(1).map_or(self.first, |it| self.seq_at(it));
             self.last = kept;
             self.is_following = false;
-            self.early.clear();
+            self.gap_events.clear();
         }
         if start > 0 {
             self.first = self.seq_at(start);

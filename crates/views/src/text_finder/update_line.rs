@@ -79,8 +79,8 @@ const FOLDED_TO_ASCII: [char; 2] = ['\u{130}', '\u{212a}'];
 impl WordFilter {
     /// `needle` is in lower case.
     pub(super) fn new(needle: &[char]) -> WordFilter {
-        let words = needle.split(|it| !it.is_ascii_alphabetic());
-        let longest = words.max_by_key(|it| it.len()).filter(|it| 2 <= it.len());
+        let parts = needle.split(|it| !it.is_ascii_alphabetic());
+        let longest = parts.max_by_key(|it| it.len()).filter(|it| 2 <= it.len());
         let to_bytes = |word: &[char]| word.iter().collect::<String>().into_bytes();
         WordFilter { word: longest.map(to_bytes) }
     }

@@ -4,22 +4,22 @@ use super::ConsoleAsset;
 
 pub(super) static ASSETS: &[ConsoleAsset] = &[
     ConsoleAsset {
-        path: "assets/agents-BO-kZVpS.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/agents-BO-kZVpS.js.gz"),
-    },
-    ConsoleAsset {
         path: "assets/agents-DWlrE7ga.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/agents-DWlrE7ga.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/ask-card-CcJbt7i3.js",
+        path: "assets/agents-KH3taKhy.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/ask-card-CcJbt7i3.js.gz"),
+        gzip: include_bytes!("../../console/assets/agents-KH3taKhy.js.gz"),
+    },
+    ConsoleAsset {
+        path: "assets/ask-card-DAK3uIYR.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/ask-card-DAK3uIYR.js.gz"),
     },
     ConsoleAsset {
         path: "assets/ask-card-ofgKUCZD.css",
@@ -34,16 +34,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/c-DaO8xguW.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/changes-D350VTpo.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/changes-D350VTpo.js.gz"),
-    },
-    ConsoleAsset {
         path: "assets/changes-DbXFnxs4.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/changes-DbXFnxs4.css.gz"),
+    },
+    ConsoleAsset {
+        path: "assets/changes-F_wS9uEN.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/changes-F_wS9uEN.js.gz"),
     },
     ConsoleAsset {
         path: "assets/composer-BWY7EWJx.css",
@@ -52,10 +52,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/composer-BWY7EWJx.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/composer-CnaU17jf.js",
+        path: "assets/composer-CPzU7uAP.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/composer-CnaU17jf.js.gz"),
+        gzip: include_bytes!("../../console/assets/composer-CPzU7uAP.js.gz"),
     },
     ConsoleAsset {
         path: "assets/confirm-dialog-B4RwzwV6.js",
@@ -76,16 +76,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/css-DgaLhXQH.js.gz"),
     },
     ConsoleAsset {
+        path: "assets/devices-C5CHzUQa.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/devices-C5CHzUQa.js.gz"),
+    },
+    ConsoleAsset {
         path: "assets/devices-Ds7X0aLb.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/devices-Ds7X0aLb.css.gz"),
-    },
-    ConsoleAsset {
-        path: "assets/devices-QUv4HiZM.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/devices-QUv4HiZM.js.gz"),
     },
     ConsoleAsset {
         path: "assets/dialog-DEh23iXF.css",
@@ -106,16 +106,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/docker-IyjqRm3v.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/early-fn9kFTlQ.js",
+        path: "assets/early-Rga_aBj5.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/early-fn9kFTlQ.js.gz"),
+        gzip: include_bytes!("../../console/assets/early-Rga_aBj5.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/esm-BEwZFlqF.js",
+        path: "assets/esm-BwIBiLpW.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/esm-BEwZFlqF.js.gz"),
+        gzip: include_bytes!("../../console/assets/esm-BwIBiLpW.js.gz"),
     },
     ConsoleAsset {
         path: "assets/esm-TPhOLr5z.css",
@@ -124,16 +124,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/esm-TPhOLr5z.css.gz"),
     },
     ConsoleAsset {
+        path: "assets/fleet-0kbZW5Ah.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/fleet-0kbZW5Ah.js.gz"),
+    },
+    ConsoleAsset {
         path: "assets/fleet-B7CHfDFW.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/fleet-B7CHfDFW.css.gz"),
-    },
-    ConsoleAsset {
-        path: "assets/fleet-D8hWTiX9.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/fleet-D8hWTiX9.js.gz"),
     },
     ConsoleAsset {
         path: "assets/go-rLFTqkRN.js",
@@ -160,22 +160,22 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/inbox-CfyIWfdR.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/inbox-YZqDcufh.js",
+        path: "assets/inbox-_NWi1m4b.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/inbox-YZqDcufh.js.gz"),
-    },
-    ConsoleAsset {
-        path: "assets/index-ChTHvZeG.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/index-ChTHvZeG.js.gz"),
+        gzip: include_bytes!("../../console/assets/inbox-_NWi1m4b.js.gz"),
     },
     ConsoleAsset {
         path: "assets/index-Do0Qavd0.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/index-Do0Qavd0.css.gz"),
+    },
+    ConsoleAsset {
+        path: "assets/index-Kz5w5q-h.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/index-Kz5w5q-h.js.gz"),
     },
     ConsoleAsset {
         path: "assets/java-BtIQNnN0.js",
@@ -214,10 +214,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/keyboard-help-B5PHSqme.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/keyboard-help-DYSPrIx3.js",
+        path: "assets/keyboard-help-ByncDonJ.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/keyboard-help-DYSPrIx3.js.gz"),
+        gzip: include_bytes!("../../console/assets/keyboard-help-ByncDonJ.js.gz"),
     },
     ConsoleAsset {
         path: "assets/kotlin-DhhofPvG.js",
@@ -226,10 +226,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/kotlin-DhhofPvG.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/loaded-yUXLZJss.js",
+        path: "assets/loaded-BPPzWqky.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/loaded-yUXLZJss.js.gz"),
+        gzip: include_bytes!("../../console/assets/loaded-BPPzWqky.js.gz"),
     },
     ConsoleAsset {
         path: "assets/login-CJhHU6Rm.css",
@@ -238,10 +238,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/login-CJhHU6Rm.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/login-CxNVbp9r.js",
+        path: "assets/login-DJwLQhui.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/login-CxNVbp9r.js.gz"),
+        gzip: include_bytes!("../../console/assets/login-DJwLQhui.js.gz"),
+    },
+    ConsoleAsset {
+        path: "assets/new-session-DD7V_Khf.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/new-session-DD7V_Khf.js.gz"),
     },
     ConsoleAsset {
         path: "assets/new-session-Dcp7quoj.css",
@@ -250,16 +256,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/new-session-Dcp7quoj.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/new-session-dUQQ8Jhl.js",
+        path: "assets/open-dialog-BMBcB7oJ.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/new-session-dUQQ8Jhl.js.gz"),
-    },
-    ConsoleAsset {
-        path: "assets/open-dialog-BXcKCcG3.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/open-dialog-BXcKCcG3.js.gz"),
+        gzip: include_bytes!("../../console/assets/open-dialog-BMBcB7oJ.js.gz"),
     },
     ConsoleAsset {
         path: "assets/page-DPyx5DUH.css",
@@ -268,10 +268,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/page-DPyx5DUH.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/plot-Bk2yN9R_.js",
+        path: "assets/plot-C4EXYsZp.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/plot-Bk2yN9R_.js.gz"),
+        gzip: include_bytes!("../../console/assets/plot-C4EXYsZp.js.gz"),
     },
     ConsoleAsset {
         path: "assets/plot-CnsZ1jie.css",
@@ -298,22 +298,22 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/rust-DpiIf5JO.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/session-BsnZyUGq.css",
+        path: "assets/session-CDv__rEn.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/session-BsnZyUGq.css.gz"),
+        gzip: include_bytes!("../../console/assets/session-CDv__rEn.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/session-OjT3SRVw.js",
+        path: "assets/session-DfMejw3C.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/session-OjT3SRVw.js.gz"),
+        gzip: include_bytes!("../../console/assets/session-DfMejw3C.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/session-row-D_go2Fk4.js",
+        path: "assets/session-row-BBUao4rL.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/session-row-D_go2Fk4.js.gz"),
+        gzip: include_bytes!("../../console/assets/session-row-BBUao4rL.js.gz"),
     },
     ConsoleAsset {
         path: "assets/sessions-CBysHmML.css",
@@ -322,10 +322,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/sessions-CBysHmML.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/sessions-lws8jDqc.js",
+        path: "assets/sessions-DLpxuMAN.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/sessions-lws8jDqc.js.gz"),
+        gzip: include_bytes!("../../console/assets/sessions-DLpxuMAN.js.gz"),
     },
     ConsoleAsset {
         path: "assets/shared-worker-Bjs72zoQ.js",
@@ -352,16 +352,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/sql-CEbI0hMM.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/timeline-B053jsRP.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/timeline-B053jsRP.js.gz"),
-    },
-    ConsoleAsset {
         path: "assets/timeline-DEgb49Mw.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/timeline-DEgb49Mw.css.gz"),
+    },
+    ConsoleAsset {
+        path: "assets/timeline-U1h7luCR.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/timeline-U1h7luCR.js.gz"),
     },
     ConsoleAsset {
         path: "assets/toml-CcmNWLt0.js",
@@ -382,10 +382,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/typescript-bsJCZSQ-.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/usage-C9DFKf4p.js",
+        path: "assets/usage-DUa1v0WK.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/usage-C9DFKf4p.js.gz"),
+        gzip: include_bytes!("../../console/assets/usage-DUa1v0WK.js.gz"),
     },
     ConsoleAsset {
         path: "assets/usage-OUETxJIX.css",

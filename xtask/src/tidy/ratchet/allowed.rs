@@ -49,12 +49,6 @@ pub(crate) const ALLOWED: &[AllowedName] = &[
         subject: "AGAIN",
         reason: "an error number of the system",
     },
-    AllowedName {
-        rule: RatchetRule::Metaphors,
-        path: "crates/views/src/usage.rs",
-        subject: "used",
-        reason: "a member of `usage_update` in ACP, and of our JSON output",
-    },
 ];
 
 /// Removes what the exceptions allow, and complains about exceptions that nothing needs.

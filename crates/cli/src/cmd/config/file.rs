@@ -5,9 +5,10 @@ use crate::{
 };
 use jackfield_daemon::{
     Settings,
-    config::{ConfigLineError, parse_file},
+    config::{ConfigDocument, ConfigLineError, parse_file},
 };
 use jackfield_private_files::replace_file;
+use jackfield_tui::check_key_bindings;
 use std::{
     fs, io,
     path::{Path, PathBuf},
@@ -40,7 +41,14 @@ impl ConfigFile {
 
     /// The settings of this file with another text, or all errors in that text.
     pub(super) fn parse(&self, text: &str) -> Result<Settings, Vec<ConfigLineError>> {
-        parse_file(text, &self.path)
+        let settings = parse_file(text, &self.path)?;
+        check_key_bindings(&settings.tui.bindings).map_err(|error| {
+            let path = ["tui", "bindings", &error.action];
+            let document = ConfigDocument::parse(text).ok();
+            let line = document.and_then(|it| it.find_line(&path));
+            vec![ConfigLineError { line, reason: error.reason }]
+        })?;
+        Ok(settings)
     }
 
     /// The settings of the file, or an error that lists all errors in it.

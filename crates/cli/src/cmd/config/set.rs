@@ -66,11 +66,15 @@ impl SetConfigCommand {
 
     fn parse_value(&self, path: &[&str]) -> Result<Value, CommandError> {
         let key = find_config_key(path);
-        let is_entry = |it: &&ConfigKey| it.value_type == ConfigValueType::TextTable;
+        let entry_type = |it: &ConfigKey| match it.value_type {
+            ConfigValueType::TextTable => Some(ConfigValueType::Text),
+            ConfigValueType::TextListTable => Some(ConfigValueType::TextList),
+            _ => None,
+        };
         let entry_of = path.split_last().and_then(|(_, above)| find_config_key(above));
-        let (value_type, example) = match (key, entry_of.filter(is_entry)) {
+        let (value_type, example) = match (key, entry_of.and_then(entry_type)) {
             (Some(key), _) => (key.value_type, key.example),
-            (None, Some(_)) => (ConfigValueType::Text, ""),
+            (None, Some(entry_type)) => (entry_type, ""),
             (None, None) => {
                 let hint = "`jackfield config show` and docs/config.md list the keys";
                 return Err(CommandError::usage(describe_unknown_key(path), hint));
@@ -95,7 +99,12 @@ impl SetConfigCommand {
                 [it] if it.starts_with('[') => it.parse().map_err(|_| wrong_value()),
                 values => Ok(Value::Array(values.iter().collect::<Array>())),
             },
-            (ConfigValueType::TextTable, [it]) => it.parse().map_err(|_| wrong_value()),
+            (ConfigValueType::TextTable | ConfigValueType::TextListTable, [it]) => {
+                it.parse().map_err(|_| wrong_value())
+            }
+            (ConfigValueType::Bool, [it]) => {
+                it.parse::<bool>().map(Value::from).map_err(|_| wrong_value())
+            }
             (_, [it]) => Ok(Value::from(it.as_str())),
             _ => Err(wrong_value()),
         }
@@ -159,6 +168,11 @@ mod tests {
             "[agents.goose.env]\nMODE = \"a b\"\n"
         );
         assert_eq!(edit("", &["notify.on", "[\"done\"]"]).unwrap(), "[notify]\non = [\"done\"]\n");
+        assert_eq!(
+            edit("", &["tui.bindings.\"session.cancel\"", "f8", "ctrl-c"]).unwrap(),
+            "[tui.bindings]\n\"session.cancel\" = [\"f8\", \"ctrl-c\"]\n"
+        );
+        assert_eq!(edit("", &["tui.mouse", "true"]).unwrap(), "[tui]\nmouse = true\n");
     }
 
     #[test]

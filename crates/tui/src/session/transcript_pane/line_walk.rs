@@ -7,8 +7,8 @@ use crate::{
     },
     text::ViewTheme,
     transcript::{
-        BlockSource, ItemKey, ItemOptions, LineCache, LogWindow, MessagePart, TranscriptItem,
-        can_expand, is_compact, running_seconds,
+        BlockSource, ItemOptions, LineCache, LogWindow, MessagePart, TranscriptItem, can_expand,
+        is_compact, running_seconds,
     },
 };
 use jackfield_events::Time;
@@ -212,9 +212,5 @@ impl LineWalk<'_> {
             return seq;
         }
         seq + (last_seq - seq) * start / bytes
-    }
-
-    pub(super) fn key_of(&self, item: usize) -> Option<ItemKey> {
-        self.items().get(item).map(|it| it.key)
     }
 }

@@ -5,7 +5,7 @@ use super::{
     access::{HubAccess, LinkError, call_hub, within},
     short_requests::{read_settings, read_setup},
 };
-use crate::hub::{HubUpdate, SessionRow, SettingValue};
+use crate::hub::{SessionRow, SettingValue};
 use jackfield_hub_client::{ClientProtocol, HubConnection};
 use jackfield_protocol::acp::Method;
 use jackfield_views::options::{SessionSetting, SettingError, plan_change};

@@ -194,7 +194,6 @@ pub(super) async fn read_settings(
         model: find_offer(&setup, SessionSetting::Model),
         reasoning: find_offer(&setup, SessionSetting::Reasoning),
         commands: commands.as_array().into_iter().flatten().filter_map(command).collect(),
-        accepts_images: stored.prompt_capabilities.image,
     };
     Ok(HubUpdate::Settings { session: session.to_owned(), settings: Box::new(settings) })
 }

@@ -156,7 +156,7 @@ impl TranscriptFold {
     /// Agents report the cost of the session so far; that of the turn is the increase.
     fn add_usage(&mut self, update: &Value) {
         if let (Some(turn), Some(tokens)) = (&mut self.turn, update["used"].as_u64()) {
-            turn.context = Some(ContextUsage { used: tokens, size: update["size"].as_u64() });
+            turn.context = Some(ContextUsage { tokens, size: update["size"].as_u64() });
         }
         let Some(cost) = ReportedCost::parse(&update["cost"]) else { return };
         if let (Some(turn), Some(before)) = (&mut self.turn, self.session_cost) {

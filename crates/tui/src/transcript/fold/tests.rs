@@ -146,7 +146,7 @@ fn turn_costs_the_increase_if_the_log_is_known_from_its_beginning() {
     assert_eq!(costs(&log.events[1..]), [None, Some(0.5)]);
     let first = &ends(&log.events)[0];
     assert_eq!((first.duration_ms, first.tokens.unwrap().input), (Some(2000), Some(3)));
-    assert_eq!(first.context.unwrap().used, 10);
+    assert_eq!(first.context.unwrap().tokens, 10);
 }
 
 #[test]

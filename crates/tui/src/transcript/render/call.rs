@@ -79,7 +79,7 @@ fn join_parts(parts: &[&str], separator: &str) -> String {
 }
 
 /// How many lines the diffs of a call add and remove.
-pub(crate) fn diff_counts(call: &ToolCallItem) -> Option<(usize, usize)> {
+fn diff_counts(call: &ToolCallItem) -> Option<(usize, usize)> {
     let mut counts = None;
     for it in &call.output {
         let ToolOutput::Diff { old, new, .. } = it else { continue };

@@ -13,8 +13,6 @@ use ratatui::{
 };
 use std::ops::Range;
 
-pub(crate) use call::diff_counts;
-
 /// Text of a program is divided after this many bytes, at the end of a line if there is one.
 const OUTPUT_BLOCK_BYTES: usize = 8000;
 

@@ -104,9 +104,9 @@ fn usage_parts(end: &TurnEndItem) -> Vec<String> {
     }
     parts.extend(end.cost.as_ref().map(format_cost));
     if let Some(context) = end.context {
-        let tokens = format_tokens(context.used);
+        let tokens = format_tokens(context.tokens);
         parts.push(match context.size.filter(|it| *it > 0) {
-            Some(size) => format!("context {} %", context.used.saturating_mul(100) / size),
+            Some(size) => format!("context {} %", context.tokens.saturating_mul(100) / size),
             None => format!("context {tokens}"),
         });
     }
