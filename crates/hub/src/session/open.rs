@@ -212,6 +212,14 @@ impl Session {
         parts.cx.post(HubMessage::RemoveOpening(self.id.clone()));
     }
 
+    /// The client that opens the session, and its request.
+    pub(super) fn opening_request(&self) -> Option<(ConnId, &str)> {
+        match &self.stage {
+            SessionStage::Opening(opening) => Some((opening.conn, &opening.request)),
+            _ => None,
+        }
+    }
+
     /// The session cannot be opened: its client gets the error, and the session is removed.
     pub(super) fn fail_opening(&mut self, parts: &mut HubParts, fault: &Fault) {
         let SessionStage::Opening(opening) = &self.stage else { return };

@@ -129,6 +129,10 @@ impl Session {
         fault: &'a Fault,
     ) -> (bool, SubscriptionEnd<'a>) {
         let (clients, cx) = (&mut parts.clients, &mut parts.cx);
+        if let Some((conn, request)) = self.opening_request() {
+            // A client that does not know the id cannot look for the session.
+            clients.answer_request(cx, conn, request, Err(fault));
+        }
         let release = self.release.take();
         let was_requested = release.as_ref().is_some_and(|it| it.asked);
         let relays = release.map(|it| it.relays);

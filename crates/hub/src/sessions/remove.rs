@@ -113,8 +113,10 @@ impl Sessions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Config, Hub, Input, Recovered, Time};
+    use crate::{Config, Hub, Input, Launch, Recovered, Time, VariantChoice};
     use jackfield_events::SessionSummary;
+    use serde_json::Value;
+    use std::{collections::BTreeMap, path::PathBuf};
 
     #[test]
     fn session_is_removed_when_another_host_has_taken_it_over() {
@@ -128,5 +130,43 @@ mod tests {
         assert!(hub.session(&"s-1".into()).is_none());
         let is_fenced = |it: &Output| matches!(it, Output::Note(Note::SessionFenced { .. }));
         assert!(outputs.iter().any(is_fenced), "{outputs:?}");
+    }
+
+    #[test]
+    fn opening_of_a_session_that_another_host_writes_is_answered() {
+        let launch = Launch {
+            name: "fake".into(),
+            argv: Vec::new(),
+            cwd: PathBuf::new(),
+            env: None,
+            variant: VariantChoice::Any,
+        };
+        let agents = BTreeMap::from([("fake".into(), launch)]);
+        let mut hub = Hub::new(Config { agents, ..Config::default() }, Time(0), []);
+        let conn = ConnId(1);
+        let mut feed = |input: Input| -> Vec<Value> {
+            hub.handle(Time(1), input);
+            let outputs = std::iter::from_fn(|| hub.poll_output());
+            let message = |it: Output| match it {
+                Output::ToClient { text, .. } => serde_json::from_slice(&text).ok(),
+                _ => None,
+            };
+            outputs.filter_map(message).collect()
+        };
+        feed(Input::ClientOpened { conn, peer: None });
+        let requests = [
+            r#"{"jsonrpc":"2.0","id":1,"method":"_jackfield/connect","params":{"agent":"fake"}}"#,
+            r#"{"jsonrpc":"2.0","id":2,"method":"session/new","params":{"cwd":"/x","mcpServers":[],
+                "_meta":{"jackfield":{"session":"s-abcdefghijkl"}}}}"#,
+        ];
+        for request in requests {
+            let frame = Frame::parse_str(&request.replace('\n', "")).unwrap();
+            feed(Input::ClientSpoke { conn, frame });
+        }
+        let session: SessionId = "s-abcdefghijkl".into();
+        let answers = feed(Input::AppendFailed { session, why: AppendFailure::Fenced });
+        assert_eq!(answers.len(), 1, "{answers:?}");
+        assert_eq!(answers[0]["id"], 2);
+        assert!(answers[0]["error"].is_object(), "{answers:?}");
     }
 }

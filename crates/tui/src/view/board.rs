@@ -4,6 +4,7 @@ use super::{
     board_columns::{BoardColumns, MARK_CELLS},
     board_dialog::draw_dialog,
     header::state_style,
+    selection::draw_selection,
 };
 use crate::{
     app::AppState,
@@ -105,7 +106,7 @@ fn draw_lines(
         if line == board.selected_line() {
             // The mark is for terminals without colors.
             buffer.set_string(area.x, area.y, "›", state.theme.accent);
-            buffer.set_style(area, state.theme.selected);
+            draw_selection(area, buffer, &state.theme);
         }
     }
 }

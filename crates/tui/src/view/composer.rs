@@ -1,5 +1,6 @@
 //! Draws the input field of a session and its menu.
 
+use super::selection::draw_selection;
 use crate::{
     hub::SessionState,
     session::{CompletionKind, MARK_WIDTH, PromptComposer, SessionView},
@@ -91,7 +92,7 @@ pub(super) fn draw_menu(
         line.render(row, buffer);
         if index == menu.selected() {
             buffer.set_string(row.x, row.y, ">", theme.accent);
-            buffer.set_style(row, theme.selected);
+            draw_selection(row, buffer, theme);
         }
     }
 }

@@ -15,6 +15,7 @@ mod inbox_form;
 mod inbox_frames;
 mod picker;
 mod popup;
+mod selection;
 mod session;
 #[cfg(test)]
 mod session_frames;

@@ -1,6 +1,6 @@
 //! Draws a list to choose from in the middle of the page.
 
-use super::popup::draw_popup;
+use super::{popup::draw_popup, selection::draw_selection};
 use crate::{
     session::{ChoicePicker, PickerChoice},
     text::{ViewTheme, cell_width, truncate_cells},
@@ -32,7 +32,7 @@ pub(super) fn draw_picker(
         choice_line(choice, theme, usize::from(row.width)).render(row, buffer);
         if index == picker.selected() {
             buffer.set_string(row.x, row.y, ">", theme.accent);
-            buffer.set_style(row, theme.selected);
+            draw_selection(row, buffer, theme);
         }
     }
     if picker.matching_choices().len() == 0 {

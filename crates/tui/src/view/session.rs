@@ -3,6 +3,7 @@
 use super::{
     composer::{draw_composer, draw_menu},
     picker::draw_picker,
+    selection::draw_selection,
     session_header::{draw_session_header, draw_session_rule},
 };
 use crate::{
@@ -85,7 +86,7 @@ fn draw_queue(
         ]);
         line.render(row, buffer);
         if is_selected {
-            buffer.set_style(row, theme.selected);
+            draw_selection(row, buffer, theme);
         }
     }
 }

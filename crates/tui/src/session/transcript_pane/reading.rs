@@ -30,16 +30,19 @@ pub(super) struct PendingRead {
 }
 
 impl PendingReads {
-    pub(super) fn cancel_jump(&mut self) {
-        self.jump = None;
-    }
-
     fn slots(&mut self) -> [&mut Option<PendingRead>; 4] {
         [&mut self.older, &mut self.newer, &mut self.jump, &mut self.search]
     }
 }
 
 impl TranscriptPane {
+    /// The reader stays in the window. Before it is open, there is nothing else to show.
+    pub(super) fn cancel_jump(&mut self) {
+        if self.window.is_open() {
+            self.reads.jump = None;
+        }
+    }
+
     pub(super) fn read_end(&mut self) {
         let pending = self.read(LogRange::End, FIRST_EVENTS);
         self.reads.jump = Some(pending);

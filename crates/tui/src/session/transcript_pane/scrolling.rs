@@ -88,7 +88,7 @@ impl TranscriptPane {
 
     /// Scrolls to the end of the log, and follows it.
     pub(crate) fn scroll_to_end(&mut self) {
-        self.reads.cancel_jump();
+        self.cancel_jump();
         self.has_news = false;
         self.is_changed = true;
         if self.window.has_after() {
@@ -100,7 +100,7 @@ impl TranscriptPane {
 
     /// Puts a line on a row of the screen.
     pub(super) fn show_at(&mut self, at: LinePosition, row: usize) {
-        self.reads.cancel_jump();
+        self.cancel_jump();
         if let Some(anchor) = self.walk().anchor(at, row) {
             self.scroll = ScrollState::At(anchor);
             self.keep_top();

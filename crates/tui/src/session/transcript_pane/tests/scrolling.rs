@@ -13,6 +13,18 @@ fn paragraphs(count: usize) -> String {
     (0..count).map(paragraph).collect::<Vec<_>>().join("\n\n")
 }
 
+/// A prompt that is sent at once moves the reader to the end.
+#[test]
+fn moving_before_the_first_page_arrives_does_not_lose_it() {
+    let log = numbered_log(600);
+    let known = log.len();
+    for action in [TranscriptPane::scroll_to_end, TranscriptPane::scroll_to_start] {
+        let mut reader = TestReader::unanswered(log.clone(), known, (80, 24));
+        reader.act(action);
+        assert!(!reader.pane.is_loading());
+    }
+}
+
 #[test]
 fn width_changes_keep_the_word_at_the_top() {
     let mut log = TestLog::default();
