@@ -55,4 +55,4 @@ pub use malformed::MalformedFrame;
 pub use planted_bugs::is_planted;
 pub use splice::Splice;
 pub use suggestion::{find_similar_name, suggest_name};
-pub use timestamp::{parse_rfc3339, rfc3339};
+pub use timestamp::{format_age, parse_rfc3339, rfc3339};

@@ -1,4 +1,4 @@
-//! Timestamps in milliseconds since the epoch as RFC 3339 text, and back. The current time is an
+//! Timestamps in milliseconds since the epoch as RFC 3339 text, and back, and ages. The current time is an
 //! argument: there is no clock here.
 
 use chrono::{DateTime, NaiveDateTime, SecondsFormat, Utc};
@@ -17,6 +17,17 @@ pub fn rfc3339(ms: u64) -> String {
 pub fn parse_rfc3339(text: &str) -> Option<u64> {
     let time = NaiveDateTime::parse_from_str(text, FORMAT).ok()?.and_utc();
     u64::try_from(time.timestamp_millis()).ok()
+}
+
+/// Formats an age: `now`, `42s`, `4m`, `2h`, `3d`.
+pub fn format_age(seconds: u64) -> String {
+    match seconds {
+        0..10 => "now".to_owned(),
+        10..60 => format!("{seconds}s"),
+        60..3_600 => format!("{}m", seconds / 60),
+        3_600..172_800 => format!("{}h", seconds / 3_600),
+        _ => format!("{}d", seconds / 86_400),
+    }
 }
 
 #[cfg(test)]
@@ -57,6 +68,14 @@ mod tests {
             "2026-01-01T00:00:00+01:00",
         ] {
             assert_eq!(parse_rfc3339(invalid), None, "{invalid}");
+        }
+    }
+
+    #[test]
+    fn ages_have_one_unit() {
+        let cases = [(3, "now"), (42, "42s"), (240, "4m"), (7_300, "2h"), (260_000, "3d")];
+        for (seconds, expected) in cases {
+            assert_eq!(format_age(seconds), expected);
         }
     }
 }

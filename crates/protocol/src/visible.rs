@@ -19,7 +19,7 @@ pub fn json(text: &str) -> Cow<'_, str> {
 }
 
 /// Control characters, marks that change the direction of text, and characters without a shape.
-fn is_hidden(it: char) -> bool {
+pub fn is_hidden(it: char) -> bool {
     it.is_control()
         || matches!(it,
             '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'

@@ -14,6 +14,8 @@
 
 mod app;
 mod board;
+#[cfg(test)]
+mod demo_settings;
 mod editor;
 mod hub;
 mod inbox;

@@ -64,17 +64,17 @@ mod tests {
     #[test]
     fn typed_directory_becomes_absolute() {
         let options = ViewOptions {
-            cwd: "/work".into(),
+            cwd: "/projects".into(),
             home: Some("/user/me".into()),
             ..ViewOptions::default()
         };
         for (typed, expected) in [
-            ("", "/work"),
-            (".", "/work"),
+            ("", "/projects"),
+            (".", "/projects"),
             ("~", "/user/me"),
             ("~/src", "/user/me/src"),
-            ("~other", "/work/~other"),
-            ("sub/dir ", "/work/sub/dir"),
+            ("~other", "/projects/~other"),
+            ("sub/dir ", "/projects/sub/dir"),
             ("/abs", "/abs"),
             ("C:\\src", "C:\\src"),
         ] {

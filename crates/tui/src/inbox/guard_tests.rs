@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 /// One thing that happens.
 #[derive(Debug, Clone)]
-enum Step {
+enum GuardStep {
     Key(KeyCode),
     Paste,
     Wait(u64),
@@ -43,15 +43,15 @@ fn any_key() -> impl Strategy<Value = KeyCode> {
     codes.boxed()
 }
 
-fn any_step() -> impl Strategy<Value = Step> {
+fn any_step() -> impl Strategy<Value = GuardStep> {
     prop_oneof![
-        6 => any_key().prop_map(Step::Key),
-        1 => Just(Step::Paste),
-        3 => (0..900_u64).prop_map(Step::Wait),
-        4 => Just(Step::Draw),
-        2 => (0..4_usize, any::<bool>()).prop_map(|(index, changes)| Step::Request(index, changes)),
-        1 => any::<bool>().prop_map(Step::Outcome),
-        1 => (20..120_u16, 3..40_u16).prop_map(|(width, height)| Step::Resize(width, height)),
+        6 => any_key().prop_map(GuardStep::Key),
+        1 => Just(GuardStep::Paste),
+        3 => (0..900_u64).prop_map(GuardStep::Wait),
+        4 => Just(GuardStep::Draw),
+        2 => (0..4_usize, any::<bool>()).prop_map(|(index, changes)| GuardStep::Request(index, changes)),
+        1 => any::<bool>().prop_map(GuardStep::Outcome),
+        1 => (20..120_u16, 3..40_u16).prop_map(|(width, height)| GuardStep::Resize(width, height)),
     ]
 }
 
@@ -68,17 +68,17 @@ fn answered(effect: &AppEffect) -> Option<RequestKey> {
 
 /// What the user could have seen: the request with the focus, and the times of its first frame and of later keys.
 #[derive(Default)]
-struct Watched {
+struct SeenRequest {
     shown: Option<OpenRequest>,
     times: Vec<u64>,
 }
 
-impl Watched {
+impl SeenRequest {
     fn follow(&mut self, app: &TestApp) {
         let is_focused = app.state.page == ActivePage::Inbox;
         let shown = app.state.inbox.shown_request().filter(|_| is_focused).cloned();
         if shown != self.shown {
-            *self = Watched { shown, times: Vec::new() };
+            *self = SeenRequest { shown, times: Vec::new() };
         }
     }
 
@@ -88,40 +88,40 @@ impl Watched {
     }
 }
 
-fn run(app: &mut TestApp, watched: &mut Watched, step: &Step) -> Vec<AppEffect> {
+fn run(app: &mut TestApp, watched: &mut SeenRequest, step: &GuardStep) -> Vec<AppEffect> {
     match step {
-        Step::Wait(ms) => app.pass_ms(*ms),
-        Step::Draw => {
+        GuardStep::Wait(ms) => app.pass_ms(*ms),
+        GuardStep::Draw => {
             if watched.shown.is_some() && watched.times.is_empty() {
                 watched.times.push(app.now.0);
             }
             app.send(AppInput::Drawn)
         }
-        Step::Key(_) | Step::Paste => {
+        GuardStep::Key(_) | GuardStep::Paste => {
             if !watched.times.is_empty() {
                 watched.times.push(app.now.0);
             }
             match step {
-                Step::Key(code) => {
+                GuardStep::Key(code) => {
                     app.send(AppInput::Key(KeyEvent::new(*code, KeyModifiers::NONE)))
                 }
                 _ => app.send(AppInput::Paste("y1\n".to_owned())),
             }
         }
-        Step::Request(index, changes) => {
+        GuardStep::Request(index, changes) => {
             let mut request = demo_requests().remove(*index);
             if *changes {
                 request.what = Some(format!("changed at {}", app.now.0));
             }
             app.add_requests(vec![request])
         }
-        Step::Outcome(is_accepted) => {
+        GuardStep::Outcome(is_accepted) => {
             let number = app.state.last_request;
             let result =
                 if *is_accepted { Ok(serde_json::Value::Null) } else { Err("no".to_owned()) };
             app.hub(HubUpdate::Outcome { number, result })
         }
-        Step::Resize(width, height) => {
+        GuardStep::Resize(width, height) => {
             app.send(AppInput::Resize { width: *width, height: *height })
         }
     }
@@ -134,7 +134,7 @@ proptest! {
     #[test]
     fn answer_needs_focus_a_frame_and_a_quiet_time(steps in prop::collection::vec(any_step(), 1..60)) {
         let mut app = TestApp::with_lists((80, 24), demo_rows(), Vec::new());
-        let mut watched = Watched::default();
+        let mut watched = SeenRequest::default();
         for step in &steps {
             let effects = run(&mut app, &mut watched, step);
             for key in effects.iter().filter_map(answered) {

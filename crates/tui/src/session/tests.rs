@@ -1,13 +1,14 @@
 //! What keys and messages of the hub do in a session.
 
 use crate::{
+    demo_settings::demo_queue,
     hub::{
         HubRequest, HubUpdate, PromptDelivery, RequestNumber, SessionRow, SessionState,
         SettingValue,
     },
     keymap::{KeyChord, KeyContext},
     page::{ActivePage, AppEffect, AppInput},
-    test_data::{TestApp, demo_queue, open_session, session_row},
+    test_data::{TestApp, open_session, session_row},
     transcript::test_log::TestLog,
 };
 use serde_json::{Value, json};

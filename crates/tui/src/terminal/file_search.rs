@@ -1,6 +1,7 @@
 //! Finds files for `@` in a prompt: in the directory of the session, without ignored ones. Symbolic links are not
 //! followed, so a path never leaves the directory.
 
+use crate::page::AppInput;
 use ignore::WalkBuilder;
 use nucleo_matcher::{
     Config, Matcher,
@@ -10,6 +11,7 @@ use std::{
     path::Path,
     time::{Duration, Instant},
 };
+use tokio::task::JoinHandle;
 
 /// The most paths that are shown.
 const RESULTS_MAX: usize = 50;
@@ -17,8 +19,41 @@ const RESULTS_MAX: usize = 50;
 const FILES_MAX: usize = 50_000;
 const SEARCH_MAX: Duration = Duration::from_secs(1);
 
+/// A search that runs, and the next one. Searches in between are skipped.
+#[derive(Default)]
+pub(super) struct FileSearches {
+    pub(super) running: Option<JoinHandle<AppInput>>,
+    next: Option<FileQuery>,
+}
+
+struct FileQuery {
+    session: String,
+    cwd: String,
+    query: String,
+}
+
+impl FileSearches {
+    /// Searches now, or after the search that runs.
+    pub(super) fn request(&mut self, session: String, cwd: String, query: String) {
+        self.next = Some(FileQuery { session, cwd, query });
+        self.start_next();
+    }
+
+    /// Starts the last search that was requested, unless one runs.
+    pub(super) fn start_next(&mut self) {
+        if self.running.is_some() {
+            return;
+        }
+        let Some(FileQuery { session, cwd, query }) = self.next.take() else { return };
+        self.running = Some(tokio::task::spawn_blocking(move || {
+            let paths = find_files(Path::new(&cwd), &query);
+            AppInput::Files { session, query, paths }
+        }));
+    }
+}
+
 /// Paths relative to the directory that match the query, the best first. Blocks.
-pub(super) fn find_files(directory: &Path, query: &str) -> Vec<String> {
+fn find_files(directory: &Path, query: &str) -> Vec<String> {
     let until = Instant::now() + SEARCH_MAX;
     let entries = WalkBuilder::new(directory).require_git(false).follow_links(false).build();
     let files = entries

@@ -3,7 +3,7 @@
 use super::{
     clipboard::TerminalMultiplexer,
     external_editor::{edit_text, find_editor},
-    file_search::find_files,
+    file_search::FileSearches,
     frame_painter::{FramePainter, frame_size},
     hub_link::{DaemonAccess, HubLink},
     pacing::{FrameNeed, FramePacing},
@@ -19,6 +19,8 @@ use crate::{
 };
 use crossterm::{
     event::{Event, EventStream},
+    queue,
+    style::Print,
     terminal::{EnterAlternateScreen, LeaveAlternateScreen},
 };
 use futures_util::StreamExt as _;
@@ -27,9 +29,7 @@ use rustix::process::{Signal, kill_current_process_group};
 use serde_json::{Map, Value};
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fmt::Write as _,
     io::{self, BufWriter, Stdout},
-    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -104,13 +104,6 @@ pub fn run_tui(options: TuiOptions) -> Result<TuiEnd, TuiError> {
     }
     runtime.shutdown_timeout(SHUTDOWN_MAX);
     ended
-}
-
-/// A search for files that runs, and the next one.
-#[derive(Default)]
-struct FileSearches {
-    running: Option<JoinHandle<AppInput>>,
-    next: Option<(String, String, String)>,
 }
 
 struct TerminalInterface {
@@ -292,8 +285,7 @@ impl TerminalInterface {
                 }
                 AppEffect::EditExternally(text) => self.start_editor(text)?,
                 AppEffect::FindFiles { session, cwd, query } => {
-                    self.searches.next = Some((session, cwd, query));
-                    self.searches.start_next();
+                    self.searches.request(session, cwd, query);
                 }
                 AppEffect::PrintToScrollback(lines) => self.print_lines(&lines)?,
                 AppEffect::WakeAt(time) => drop(self.wake_times.insert(time)),
@@ -366,41 +358,12 @@ impl TerminalInterface {
             text.push_str(&sanitize_text(line));
             text.push_str("\r\n");
         }
-        let mut sequence = String::new();
-        let written = write!(
-            sequence,
-            "{}{text}{}",
-            AnsiText(LeaveAlternateScreen),
-            AnsiText(EnterAlternateScreen)
-        );
-        written.map_err(io::Error::other)?;
-        self.painter.write(sequence.as_bytes())?;
+        let mut sequence = Vec::new();
+        queue!(sequence, LeaveAlternateScreen, Print(text), EnterAlternateScreen)?;
+        self.painter.write(&sequence)?;
         self.painter.clear()?;
         self.pacing.request(FrameNeed::Key);
         Ok(())
-    }
-}
-
-/// A command of crossterm as text.
-struct AnsiText<C>(C);
-
-impl<C: crossterm::Command> std::fmt::Display for AnsiText<C> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.write_ansi(f)
-    }
-}
-
-impl FileSearches {
-    /// Starts the last search that was asked for, unless one runs.
-    fn start_next(&mut self) {
-        if self.running.is_some() {
-            return;
-        }
-        let Some((session, cwd, query)) = self.next.take() else { return };
-        self.running = Some(tokio::task::spawn_blocking(move || {
-            let paths = find_files(&PathBuf::from(cwd), &query);
-            AppInput::Files { session, query, paths }
-        }));
     }
 }
 

@@ -6,13 +6,7 @@ use unicode_segmentation::UnicodeSegmentation as _;
 
 /// `now`, `42s`, `4m`, `2h`, `3d`.
 pub(crate) fn format_age(ms: u64) -> String {
-    match ms / 1_000 {
-        0..10 => "now".to_owned(),
-        seconds @ 10..60 => format!("{seconds}s"),
-        seconds @ 60..3_600 => format!("{}m", seconds / 60),
-        seconds @ 3_600..172_800 => format!("{}h", seconds / 3_600),
-        seconds => format!("{}d", seconds / 86_400),
-    }
+    jackfield_protocol::format_age(ms / 1_000)
 }
 
 /// `320 ms`, `4.2 s`, `3 min 12 s`, `2 h 5 min`.

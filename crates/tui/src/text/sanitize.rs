@@ -95,17 +95,14 @@ fn is_plain_byte(it: u8) -> bool {
     it == b'\n' || (0x20..0x7f).contains(&it)
 }
 
-/// Control characters and characters that move, reorder or hide text, or have no shape.
+/// What a person cannot see anyway, and what terminals draw differently: variation selectors, marks of formats, and
+/// numbers that are no characters.
 fn is_hidden(it: char) -> bool {
-    it.is_control()
+    visible::is_hidden(it)
         || matches!(it,
-            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
-            | '\u{fff0}'..='\u{fffb}' | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}'
-            | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+            '\u{fe00}'..='\u{fe0f}' | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{fdd0}'..='\u{fdef}')
         || u32::from(it) & 0xfffe == 0xfffe
-        || matches!(it, '\u{fdd0}'..='\u{fdef}')
 }
 
 #[cfg(test)]

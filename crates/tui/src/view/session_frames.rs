@@ -1,12 +1,11 @@
 //! Snapshots of a session in several sizes.
 
 use crate::{
+    demo_settings::demo_queue,
     hub::{HubUpdate, SessionRow, SessionState},
     keymap::{EditingKeys, KeyBindings, KeyChord},
     page::{AppEffect, AppInput},
-    test_data::{
-        TestApp, demo_queue, frame_tests, open_session, open_session_with_keys, session_row,
-    },
+    test_data::{TestApp, frame_tests, open_session, open_session_with_keys, session_row},
     transcript::test_log::TestLog,
 };
 use crossterm::event::KeyCode;

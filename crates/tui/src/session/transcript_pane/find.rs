@@ -12,7 +12,7 @@ use crate::{
 use jackfield_events::ReceivedEvent;
 use std::{collections::BTreeMap, ops::Range};
 
-/// So many pages are searched before the search ends.
+/// The most pages that one search reads.
 const SEARCH_PAGES_MAX: usize = 250;
 /// Events of the page before that are searched again with the next one, because a message may be in both.
 const SHARED_EVENTS: usize = 100;

@@ -16,12 +16,12 @@ use tokio::time::timeout;
 
 /// What the script does with a request: messages to send, and whether to close the connection.
 #[derive(Default)]
-struct Reply {
+struct ScriptedReply {
     messages: Vec<Value>,
     closes: bool,
 }
 
-type Script = dyn FnMut(&Value) -> Reply + Send;
+type Script = dyn FnMut(&Value) -> ScriptedReply + Send;
 
 /// A hub whose script sees the requests of all connections in order.
 struct ScriptedHub {
@@ -42,7 +42,7 @@ impl DaemonAccess for PathBuf {
 }
 
 impl ScriptedHub {
-    fn start(script: impl FnMut(&Value) -> Reply + Send + 'static) -> ScriptedHub {
+    fn start(script: impl FnMut(&Value) -> ScriptedReply + Send + 'static) -> ScriptedHub {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("hub.sock");
         let listener = UnixListener::bind(&path).unwrap();
@@ -88,16 +88,16 @@ fn serve(stream: &UnixStream, seen: &Mutex<Vec<Value>>, script: &Mutex<Script>) 
     }
 }
 
-fn answer(request: &Value, result: &Value) -> Reply {
+fn answer(request: &Value, result: &Value) -> ScriptedReply {
     let response = json!({ "jsonrpc": "2.0", "id": request["id"], "result": result });
-    Reply { messages: vec![response], closes: false }
+    ScriptedReply { messages: vec![response], closes: false }
 }
 
 /// Answers of a hub that nothing happens in.
-fn answer_idle(request: &Value) -> Reply {
+fn answer_idle(request: &Value) -> ScriptedReply {
     match request["method"].as_str().unwrap() {
         "_jackfield/watch" => answer(request, &json!({ "sessions": [], "asks": [] })),
-        _ if request["id"].is_null() => Reply::default(),
+        _ if request["id"].is_null() => ScriptedReply::default(),
         _ => answer(request, &json!({})),
     }
 }
@@ -213,10 +213,13 @@ async fn prompt_whose_connection_is_lost_is_sent_again_under_its_key() {
         }
         attempts += 1;
         if attempts == 1 {
-            return Reply { messages: Vec::new(), closes: true };
+            return ScriptedReply { messages: Vec::new(), closes: true };
         }
         let key = request["params"]["_meta"]["jackfield"]["key"].as_str().unwrap().to_owned();
-        Reply { messages: vec![event(4, "of another prompt"), event(5, &key)], closes: false }
+        ScriptedReply {
+            messages: vec![event(4, "of another prompt"), event(5, &key)],
+            closes: false,
+        }
     });
     let (mut link, mut updates) = hub.link();
     let blocks = vec![json!({ "type": "text", "text": "fix it" })];
@@ -239,7 +242,7 @@ async fn refused_request_has_the_error_as_its_outcome() {
         }
         let error = json!({ "code": -32600, "message": "request 2 of `s-1` is answered" });
         let response = json!({ "jsonrpc": "2.0", "id": request["id"], "error": error });
-        Reply { messages: vec![response], closes: false }
+        ScriptedReply { messages: vec![response], closes: false }
     });
     let (mut link, mut updates) = hub.link();
     let (session, option) = ("s-1".to_owned(), "ok".to_owned());
@@ -258,7 +261,7 @@ async fn short_request_is_sent_again_if_the_kept_connection_was_closed() {
         if request["method"] == "_jackfield/rename" {
             renames += 1;
             if renames == 2 {
-                return Reply { messages: Vec::new(), closes: true };
+                return ScriptedReply { messages: Vec::new(), closes: true };
             }
         }
         answer_idle(request)

@@ -98,7 +98,7 @@ impl TestReader {
         LogPage { session: "s-1".to_owned(), range, events, bounds, end: known as u64 }
     }
 
-    /// So many more events happen.
+    /// The next `count` events happen.
     pub(super) fn happen(&mut self, count: usize) {
         let end = (self.known + count).min(self.log.len());
         let events = self.log[self.known..end].to_vec();

@@ -4,7 +4,7 @@ use super::TestReader;
 use crate::transcript::test_log::TestLog;
 use serde_json::json;
 
-/// How many blocks and lines are rendered for each of the last 500 chunks of a message with so many chunks before.
+/// The blocks and lines that are rendered for each of 500 chunks of a message that has `chunks` already.
 fn rendered_per_chunk(chunks: usize, chunk: impl Fn(usize) -> String) -> (f64, f64) {
     let mut log = TestLog::default();
     log.prompt("x").call("1", json!({ "title": "ls", "status": "completed" }));
