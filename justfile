@@ -54,6 +54,10 @@ tidy:
 typos:
     cargo xtask typos
 
+# workflows of the hosted CI
+workflows:
+    cargo xtask workflows
+
 # bans, licenses and sources of dependencies
 deny:
     cargo xtask deny

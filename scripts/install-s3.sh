@@ -11,7 +11,7 @@ set -eu
 cd "$(dirname "$0")/.."
 tools=target/tools
 s3=$tools/s3
-stamp=$(sha256sum <scripts/s3.lock)
+stamp=$(cksum <scripts/s3.lock)
 
 fail() {
     echo "error: $1" >&2

@@ -27,6 +27,7 @@ const USAGE: &str = "usage: cargo xtask <task>
   tidy --write-baseline
                   remove fixed violations from xtask/src/tidy/baseline.toml
   typos           check the spelling
+  workflows       check the workflows of the hosted CI
   deny [--changed]
                   check bans, licenses and sources of dependencies, or only if a manifest changed
   deny --advisories
@@ -67,6 +68,7 @@ fn main() -> ExitCode {
         ["tidy", "--report", "--format", "json"] => report(tidy::print_report(ReportFormat::Json)),
         ["tidy", "--write-baseline"] => report(tidy::write_baseline()),
         ["typos"] => report(tools::check_spelling()),
+        ["workflows"] => report(tools::check_workflows()),
         ["deny"] => report(deny::run(false)),
         ["deny", "--changed"] => report(deny::run(true)),
         ["deny", "--advisories"] => report(deny::check_advisories()),

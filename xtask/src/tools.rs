@@ -44,6 +44,13 @@ const TOOLS: &[Tool] = &[
         source: Source::Wheel { lock: "scripts/typos.lock", crate_name: "typos-cli" },
     },
     Tool {
+        name: "zizmor",
+        probe: &["zizmor", "--version"],
+        version: "1.32.0",
+        pin: Pin::Exactly,
+        source: Source::Wheel { lock: "scripts/zizmor.lock", crate_name: "zizmor" },
+    },
+    Tool {
         name: "nextest",
         probe: &["cargo", "nextest", "--version"],
         version: "0.9.143",
@@ -90,6 +97,16 @@ pub(crate) fn check_spelling() -> Result<()> {
     ensure(&["typos"])?;
     let status = command("typos").status().context("failed to start typos")?;
     ensure!(status.success(), "typos found misspelled words: {status}");
+    Ok(())
+}
+
+/// Checks the files in `.github` for mistakes that leak secrets or run foreign code.
+pub(crate) fn check_workflows() -> Result<()> {
+    ensure(&["zizmor"])?;
+    let mut zizmor = command("zizmor");
+    zizmor.args(["--offline", "--no-progress", "--quiet", "--persona=auditor", ".github"]);
+    let status = zizmor.status().context("failed to start zizmor")?;
+    ensure!(status.success(), "zizmor found mistakes in workflows: {status}");
     Ok(())
 }
 

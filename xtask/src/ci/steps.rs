@@ -56,6 +56,7 @@ pub(super) const GATE: CheckTier = CheckTier {
         step("fmt", "cargo fmt --all --check"),
         step("tidy", "cargo xtask tidy"),
         step("typos", "cargo xtask typos"),
+        step("workflows", "cargo xtask workflows"),
         step("deny", "cargo xtask deny --changed"),
         CheckStep {
             env: LINTED,

@@ -12,6 +12,7 @@ mod report;
 mod retries;
 mod source;
 mod tracked;
+mod workflows;
 
 use anyhow::{Result, bail};
 use parse::{SourceText, SourceTree};
@@ -81,6 +82,9 @@ fn find_complaints(files: &[String]) -> Vec<String> {
         complaints.extend(tracked::check_paths(path, &text));
         if path == retries::CONFIG {
             complaints.extend(retries::check(&text));
+        }
+        if path.starts_with(workflows::FOLDER) {
+            complaints.extend(workflows::check(path, &text));
         }
         match path.as_str() {
             prose::ARCHITECTURE => architecture = text,
