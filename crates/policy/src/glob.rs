@@ -36,7 +36,6 @@ impl GlobOptions {
     const NAME: GlobOptions = GlobOptions { is_path: false, ignores_case: false };
     const NAME_IN_ANY_CASE: GlobOptions = GlobOptions { is_path: false, ignores_case: true };
     const PATH: GlobOptions = GlobOptions { is_path: true, ignores_case: false };
-    const PATH_IN_ANY_CASE: GlobOptions = GlobOptions { is_path: true, ignores_case: true };
 
     /// Compiles a glob. An invalid glob, which only a learned rule from the journal can have,
     /// matches nothing.
@@ -60,7 +59,8 @@ impl PathContext<'_> {
     /// The absolute path without `.`, `..` and repeated slashes. Symbolic links are not resolved,
     /// because this crate does not access the disk.
     pub(crate) fn to_absolute(self, path: &str) -> String {
-        let path = path.strip_prefix("file://").unwrap_or(path);
+        let decoded = path.strip_prefix("file://").map(decode_uri_path);
+        let path = decoded.as_deref().unwrap_or(path);
         match (path.strip_prefix('~'), self.home) {
             (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => {
                 normalize_path(&format!("{home}{rest}"))
@@ -73,18 +73,20 @@ impl PathContext<'_> {
     /// A matcher for an allow rule. It expects [absolute](Self::to_absolute) paths.
     pub(crate) fn match_inside(&self, globs: &[String]) -> PathMatcher {
         let matcher = |it: &String| GlobOptions::PATH.build(&self.to_absolute_glob(it));
-        PathMatcher { matchers: globs.iter().filter_map(matcher).collect(), tokens: Vec::new() }
+        let matchers = globs.iter().filter_map(matcher).collect();
+        PathMatcher { matchers, tokens: Vec::new(), ignores_case: false }
     }
 
     /// A matcher for a deny or ask rule: a glob for the contents of a folder also matches the
-    /// folder, and case is ignored, as on many file systems.
+    /// folder, and case is ignored, as on many file systems. `globset` ignores only the case of ASCII letters.
     pub(crate) fn match_touched(&self, globs: &[String]) -> PathMatcher {
         let folders = globs.iter().filter_map(|it| it.strip_suffix("/**"));
         let all = globs.iter().map(String::as_str).chain(folders.filter(|it| !it.is_empty()));
         let all: Vec<String> = all.map(|it| self.to_absolute_glob(it)).collect();
-        let matchers =
-            all.iter().filter_map(|it| GlobOptions::PATH_IN_ANY_CASE.build(it)).collect();
-        PathMatcher { matchers, tokens: all.iter().map(|it| tokenize_glob(it)).collect() }
+        let matcher = |it: &String| GlobOptions::PATH.build(&it.to_lowercase());
+        let matchers = all.iter().filter_map(matcher).collect();
+        let tokens = all.iter().map(|it| tokenize_glob(it)).collect();
+        PathMatcher { matchers, tokens, ignores_case: true }
     }
 
     fn to_absolute_glob(self, glob: &str) -> String {
@@ -94,14 +96,33 @@ impl PathContext<'_> {
     }
 }
 
+/// The path in the rest of a `file://` URI, which may begin with a host. `%20` stands for a space; `%` without two
+/// hexadecimal digits stands for itself.
+fn decode_uri_path(rest: &str) -> String {
+    let rest = rest.find('/').map_or(rest, |it| &rest[it..]).as_bytes();
+    let digit = |it: Option<&u8>| it.and_then(|it| char::from(*it).to_digit(16));
+    let (mut bytes, mut at) = (Vec::new(), 0);
+    while let Some(byte) = rest.get(at) {
+        let escaped = (*byte == b'%').then(|| digit(rest.get(at + 1)).zip(digit(rest.get(at + 2))));
+        let escaped = escaped.flatten().and_then(|(high, low)| u8::try_from(high * 16 + low).ok());
+        bytes.push(escaped.unwrap_or(*byte));
+        at += if escaped.is_some() { 3 } else { 1 };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
 /// Compiled globs over absolute paths.
 pub(crate) struct PathMatcher {
+    /// If case is ignored, the globs are in lowercase.
     matchers: Vec<GlobMatcher>,
     tokens: Vec<Vec<GlobToken>>,
+    ignores_case: bool,
 }
 
 impl PathMatcher {
     pub(crate) fn matches(&self, path: &str) -> bool {
+        let lowercase = self.ignores_case.then(|| path.to_lowercase());
+        let path = lowercase.as_deref().unwrap_or(path);
         self.matchers.iter().any(|it| it.is_match(path))
     }
 
@@ -176,6 +197,7 @@ mod tests {
         assert_eq!(CONTEXT.to_absolute("~/.ssh/id"), "/user/.ssh/id");
         assert_eq!(CONTEXT.to_absolute("~other/x"), "/user/[x]/~other/x");
         assert_eq!(CONTEXT.to_absolute("file:///etc/../x"), "/x");
+        assert_eq!(CONTEXT.to_absolute("file://host/a%20b/%2e%2E/%C3%BC/100%"), "/ü/100%");
     }
 
     #[test]

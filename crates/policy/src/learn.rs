@@ -181,7 +181,7 @@ fn narrow_rule(call: &ToolCallFacts, effect: RuleEffect) -> Option<Rule> {
             call.commands.iter().map(ShellCommand::analyze).collect();
         let patterns = command_patterns(&analyses, effect)?;
         if effect == RuleEffect::Allow && analyses.iter().any(has_exact_line_command) {
-            let lines = call.commands.iter().map(|it| it.exact_text().into_owned());
+            let lines = call.commands.iter().map(|it| it.exact_text().to_owned());
             rule.exact = lines.collect();
             let is_certain = !call.runs_elsewhere() && analyses.iter().all(has_no_variable);
             return is_certain.then_some(rule);

@@ -10,6 +10,7 @@ mod evaluate;
 mod hostile_lines;
 mod inputs;
 mod learn;
+mod odd_paths;
 mod parse_errors;
 mod properties;
 mod recorded;

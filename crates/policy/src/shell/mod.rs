@@ -26,7 +26,7 @@ pub(crate) use loose_words::loose_words;
 pub(crate) use program::{interpreter_code_options, program_name, runs_other_programs};
 
 use serde::{Serialize, Serializer};
-use std::{borrow::Cow, ops::Range};
+use std::ops::Range;
 
 /// Longer lines are not searched: every deny and ask rule about commands or paths matches them.
 pub(crate) const LINE_BYTES_MAX: usize = 256 * 1024;
@@ -89,23 +89,23 @@ impl ShellCommand {
 
     /// A program and its arguments, which run without a shell.
     pub fn from_argv(argv: &[String]) -> ShellCommand {
-        ShellCommand { text: argv.join(" "), argv: Some(argv.to_vec()) }
-    }
-
-    /// The line, or the words of an argument list joined by spaces.
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
-    /// The line that an `exact` matcher must have. The words of an argument list are quoted.
-    pub(crate) fn exact_text(&self) -> Cow<'_, str> {
-        let Some(argv) = &self.argv else { return self.text.trim().into() };
         let is_plain = |it: char| it.is_ascii_alphanumeric() || "_-./=:,+@%".contains(it);
         let quoted = |it: &String| {
             let plain = !it.is_empty() && it.chars().all(is_plain);
             if plain { it.clone() } else { format!("'{}'", it.replace('\'', r"'\''")) }
         };
-        argv.iter().map(quoted).collect::<Vec<_>>().join(" ").into()
+        let text = argv.iter().map(quoted).collect::<Vec<_>>().join(" ");
+        ShellCommand { text, argv: Some(argv.to_vec()) }
+    }
+
+    /// The line as a user sees it. The words of an argument list are quoted, so that `a b` and `a`, `b` differ.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The line that an `exact` matcher must have.
+    pub(crate) fn exact_text(&self) -> &str {
+        if self.argv.is_some() { &self.text } else { self.text.trim() }
     }
 
     /// Why it is not certain what the line runs; `None` if it is.
