@@ -5,15 +5,18 @@
 
 use jackfield_protocol::Fault;
 use rustix::{
-    fs::{Mode, OFlags, ResolveFlags},
+    fs::{Mode, OFlags},
     io::Errno,
 };
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     fs, io,
-    os::fd::{AsRawFd as _, OwnedFd},
+    os::fd::OwnedFd,
     path::{Component, Path, PathBuf},
 };
+
+/// How a directory is opened to reach files in it.
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
 
 /// A path that was resolved to a location inside `root`. Its last components may not exist yet.
 #[derive(Debug, PartialEq, Eq)]
@@ -65,16 +68,15 @@ impl ConfinedPath {
     /// Opens the parent directory of the file and returns it with the file's name. Creates missing
     /// directories.
     pub fn open_parent(&self) -> Result<(OwnedFd, OsString), Fault> {
-        let directory = OFlags::PATH | OFlags::DIRECTORY;
         let Some((name, dirs)) = self.missing_components.split_last() else {
             let (Some(parent), Some(name)) = (self.relative.parent(), self.relative.file_name())
             else {
                 return Err(refuse_path(&self.requested, "is a directory"));
             };
-            let parent = open_beneath(&self.root, parent, directory);
+            let parent = open_beneath(&self.root, parent, DIRECTORY);
             return Ok((parent.map_err(|errno| self.to_fault(errno))?, name.to_owned()));
         };
-        let mut parent = self.open(directory)?;
+        let mut parent = self.open(DIRECTORY)?;
         for dir in dirs {
             parent = create_dir(&parent, dir).map_err(|errno| self.to_fault(errno))?;
         }
@@ -141,22 +143,32 @@ fn is_not_found(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
+/// Opens one component after the other, so that no link is followed.
 fn open_beneath(root: &Path, relative: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
-    let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let root_flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let root_dir = rustix::fs::open(root, root_flags, Mode::empty())?;
-    let target = if relative.as_os_str().is_empty() { Path::new(".") } else { relative };
-    let strict = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    match rustix::fs::openat2(&root_dir, target, flags, Mode::empty(), strict) {
-        // An old kernel or a sandbox may lack `openat2`: open the file and check its real path.
-        Err(Errno::NOSYS | Errno::PERM) => {
-            let opened = rustix::fs::openat(&root_dir, target, flags, Mode::empty())?;
-            let real_path = fs::read_link(format!("/proc/self/fd/{}", opened.as_raw_fd()));
-            let is_expected = real_path.is_ok_and(|it| it == root.join(relative));
-            if is_expected { Ok(opened) } else { Err(Errno::XDEV) }
+    let mut components: Vec<&OsStr> = Vec::new();
+    for component in relative.components() {
+        match component {
+            Component::Normal(name) => components.push(name),
+            Component::CurDir => {}
+            // A resolved path has neither.
+            Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
+                return Err(Errno::XDEV);
+            }
         }
-        opened => opened,
     }
+    let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let root_flags = DIRECTORY | OFlags::CLOEXEC;
+    let mut directory = rustix::fs::open(root, root_flags, Mode::empty())?;
+    let Some((last, parents)) = components.split_last() else {
+        return rustix::fs::openat(&directory, ".", flags, Mode::empty());
+    };
+    for name in parents {
+        let parent_flags = root_flags | OFlags::NOFOLLOW;
+        let opened = rustix::fs::openat(&directory, *name, parent_flags, Mode::empty());
+        // It was a directory when the path was resolved, so it was replaced.
+        directory = opened.map_err(|it| if it == Errno::NOTDIR { Errno::LOOP } else { it })?;
+    }
+    rustix::fs::openat(&directory, *last, flags, Mode::empty())
 }
 
 /// Creates a directory and opens it. A directory that another process has created meanwhile is
@@ -166,7 +178,7 @@ fn create_dir(parent: &OwnedFd, name: &OsString) -> Result<OwnedFd, Errno> {
         Ok(()) | Err(Errno::EXIST) => {}
         Err(errno) => return Err(errno),
     }
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let flags = DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     rustix::fs::openat(parent, name, flags, Mode::empty())
 }
 
