@@ -1,25 +1,19 @@
 //! Notifies the service manager that started the daemon, such as systemd, when the daemon is ready,
 //! reloads and stops, as `sd_notify(3)` describes it.
 
-use rustix::{
-    net::{AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, sendto, socket_with},
-    time::{ClockId, clock_gettime},
-};
-use std::{env, io, os::unix::ffi::OsStrExt as _};
+use jackfield_transport::send_datagram;
+use rustix::time::{ClockId, clock_gettime};
+use std::{env, ffi::OsString};
 
 /// The socket of the service manager.
 #[derive(Debug, Default)]
 pub(crate) struct ServiceManager {
-    address: Option<SocketAddrUnix>,
+    address: Option<OsString>,
 }
 
 impl ServiceManager {
     pub(crate) fn from_env() -> ServiceManager {
-        let socket = env::var_os("NOTIFY_SOCKET");
-        let address = socket.and_then(|it| match it.as_bytes().strip_prefix(b"@") {
-            Some(name) => SocketAddrUnix::new_abstract_name(name).ok(),
-            None => SocketAddrUnix::new(it.as_bytes()).ok(),
-        });
+        let address = env::var_os("NOTIFY_SOCKET").filter(|it| !it.is_empty());
         ServiceManager { address }
     }
 
@@ -45,13 +39,7 @@ impl ServiceManager {
 
     fn send(&self, message: &str) {
         let Some(address) = &self.address else { return };
-        let send = || -> io::Result<()> {
-            let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-            let socket = socket_with(AddressFamily::UNIX, SocketType::DGRAM, flags, None)?;
-            sendto(&socket, message.as_bytes(), SendFlags::NOSIGNAL, address)?;
-            Ok(())
-        };
-        if let Err(error) = send() {
+        if let Err(error) = send_datagram(address, message.as_bytes()) {
             tracing::warn!(%error, message, "failed to notify the service manager");
         }
     }

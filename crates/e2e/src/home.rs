@@ -1,10 +1,11 @@
 //! One Jackfield installation in a folder of its own, with nothing of the surrounding environment.
 
-use crate::{Client, procs, wait_for};
-use rustix::{
-    net::sockopt::socket_peercred,
-    process::{Pid, Signal, kill_process},
+use crate::{
+    Client,
+    procs::{self, peer_pid},
+    wait_for,
 };
+use rustix::process::{Pid, Signal, kill_process};
 use std::{
     fs::{self, File},
     io::{self, Read, Write},
@@ -141,8 +142,7 @@ impl Home {
             assert!(ended.is_none(), "the daemon ended at once: {ended:?}");
             // Processes that a killed daemon was starting may hold its socket for a moment.
             let stream = UnixStream::connect(self.socket()).ok()?;
-            let listens = socket_peercred(&stream).ok()?.pid;
-            (listens == Pid::from_child(&daemon.child)).then_some(())
+            (peer_pid(&stream)? == daemon.child.id()).then_some(())
         });
         // Other addresses come up after the socket; the daemon answers when all of them are ready.
         self.dial().hello();

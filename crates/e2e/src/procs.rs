@@ -1,7 +1,7 @@
 //! Running processes, found by a mark in their environment or arguments, and their memory.
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
-use std::fs;
+use std::{fs, os::unix::net::UnixStream};
 
 /// Pids of all running processes except for this one whose environment or command line contains `mark`.
 pub fn marked(mark: &str) -> Vec<u32> {
@@ -47,6 +47,20 @@ pub fn child_named(parent: u32, name: &str) -> Option<u32> {
         let shown = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
         shown.trim_end() == name && is_alive(*pid)
     })
+}
+
+/// The process at the other end of a socket.
+#[cfg(target_os = "linux")]
+pub fn peer_pid(socket: &UnixStream) -> Option<u32> {
+    let peer = rustix::net::sockopt::socket_peercred(socket).ok()?;
+    u32::try_from(peer.pid.as_raw_nonzero().get()).ok()
+}
+
+/// The process at the other end of a socket.
+#[cfg(target_os = "macos")]
+pub fn peer_pid(socket: &UnixStream) -> Option<u32> {
+    use nix::sys::socket::{getsockopt, sockopt::LocalPeerPid};
+    getsockopt(socket, LocalPeerPid).ok().and_then(|it| u32::try_from(it).ok())
 }
 
 /// Sends SIGKILL to a process that this test caused.

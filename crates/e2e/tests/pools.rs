@@ -3,7 +3,6 @@
 
 use crate::sleep::{client, home, row};
 use jackfield_e2e::{Client, Home, procs, wait_for};
-use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, time::Duration};
 
@@ -149,8 +148,11 @@ fn open_with(client: &mut Client, home: &Home, agent: &str) -> Value {
     client.ask("session/new", &params)
 }
 
+/// Only Linux can change the limit of another process.
+#[cfg(target_os = "linux")]
 #[test]
 fn an_agent_is_not_suspended_because_the_daemon_has_no_file_descriptors() {
+    use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
     let home = broken("");
     let daemon = home.serve(&[]);
     let mut client = home.dial();

@@ -6,6 +6,7 @@ use crate::authenticator::TenantIdentity;
 use crate::proof::{self, ChallengeNonce};
 use crate::socket;
 use crate::socket_path::{PathTooLong, check_length};
+use crate::socket_system;
 use crate::stream::ClientStream;
 use crate::token::BearerToken;
 use bytes::BytesMut;
@@ -213,7 +214,7 @@ fn connect_unix(
     check_length(path)?;
     let failed = |source| dial_error(address, source);
     let stream = StdUnixStream::from(socket::connect(path, connect_timeout).map_err(failed)?);
-    let uid = socket::peer_uid(&stream).map_err(failed)?;
+    let uid = socket_system::peer_uid(&stream).map_err(failed)?;
     if uid == socket::our_uid() {
         Ok(stream)
     } else {

@@ -3,14 +3,15 @@
 
 use crate::listen_error::BindError;
 use crate::socket_path::{check_length, folder_of};
+use crate::socket_system;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
+use rustix::net::SocketAddrUnix;
 use rustix::net::sockopt::{self, Timeout};
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use rustix::process::geteuid;
 use std::fs::{self, Metadata, Permissions};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -70,18 +71,11 @@ pub(crate) fn bind(
 /// Connects, and waits at most for `timeout` for room in the daemon's queue.
 pub(crate) fn connect(path: &Path, timeout: Option<Duration>) -> io::Result<OwnedFd> {
     let address = SocketAddrUnix::new(path)?;
-    let mut flags = SocketFlags::CLOEXEC;
-    flags.set(SocketFlags::NONBLOCK, timeout.is_none());
-    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    let socket = socket_system::create_stream_socket(timeout.is_none())?;
     sockopt::set_socket_timeout(&socket, Timeout::Send, timeout)?;
     rustix::net::connect(&socket, &address)?;
     sockopt::set_socket_timeout(&socket, Timeout::Send, None)?;
     Ok(socket)
-}
-
-/// The uid of the process that connected, or of the process that listens.
-pub(crate) fn peer_uid(socket: impl AsFd) -> io::Result<u32> {
-    Ok(sockopt::socket_peercred(socket)?.uid.as_raw())
 }
 
 pub(crate) fn our_uid() -> u32 {

@@ -5,10 +5,10 @@ use crate::auth::AuthRefusal;
 use crate::listen_error::{AcceptFailure, BindError};
 use crate::socket::{self, BACKLOG, FolderLock, FolderRequirement, SocketFile};
 use crate::socket_path::folder_of;
+use crate::socket_system::{is_unix_listener, peer_uid};
 use crate::stream::ClientStream;
 use jackfield_private_files as private_files;
 use jackfield_protocol::chain;
-use rustix::net::{AddressFamily, SocketType, sockopt};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener as StdUnixListener;
@@ -65,10 +65,7 @@ impl UnixSocketListener {
     pub(crate) fn adopt(socket: OwnedFd) -> Result<(UnixSocketListener, PathBuf), BindError> {
         let unusable = |source| BindError::PassedSocket { source };
         let other = |why: &str| unusable(io::Error::other(why.to_owned()));
-        let is_listening = sockopt::socket_acceptconn(&socket).map_err(|it| unusable(it.into()))?;
-        let domain = sockopt::socket_domain(&socket).map_err(|it| unusable(it.into()))?;
-        let kind = sockopt::socket_type(&socket).map_err(|it| unusable(it.into()))?;
-        if !is_listening || (domain, kind) != (AddressFamily::UNIX, SocketType::STREAM) {
+        if !is_unix_listener(&socket).map_err(unusable)? {
             return Err(other("it is not a unix stream socket that listens"));
         }
         // Clients see the process that called `listen` last: from now on this one.
@@ -146,7 +143,7 @@ impl FileWatch {
 
 async fn accept_own_user(listener: &UnixListener) -> Result<ClientStream, AcceptFailure> {
     let (stream, _) = listener.accept().await.map_err(AcceptFailure::System)?;
-    let uid = socket::peer_uid(&stream).map_err(AcceptFailure::System)?;
+    let uid = peer_uid(&stream).map_err(AcceptFailure::System)?;
     let own_uid = socket::our_uid();
     if uid == own_uid {
         return Ok(stream.into());

@@ -5,7 +5,7 @@ use super::{ConfigProblem, LoadedConfig, read_config};
 use jackfield_catalog::{Catalog, CatalogError, RegistryImport, import_registry};
 use jackfield_protocol::chain;
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 
 /// Enough for thousands of pools.
@@ -96,11 +96,13 @@ impl ConfigSource {
         };
         let file = match self {
             ConfigSource::File(path) => File::open(path),
-            // Opened again, since the descriptor must stay open and a file is read from its start.
-            ConfigSource::Descriptor(it) => File::open(format!("/proc/self/fd/{it}")),
+            // Opened again, since the descriptor must stay open.
+            ConfigSource::Descriptor(it) => File::open(format!("/dev/fd/{it}")),
         };
         let mut text = String::new();
-        let file = file.map_err(failed)?;
+        let mut file = file.map_err(failed)?;
+        // Some systems keep the position of the descriptor. A pipe has none.
+        let _is_pipe = file.rewind();
         let len = file.take(BYTES_MAX + 1).read_to_string(&mut text).map_err(failed)?;
         if BYTES_MAX < len as u64 {
             return Err(BusConfigError::TooLarge { name: self.name() });

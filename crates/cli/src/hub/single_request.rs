@@ -62,6 +62,5 @@ fn set_read_timeout(socket: &BlockingSocket, limit: Option<Duration>) -> io::Res
 
 /// The pid of the process at the other end, if it runs on this machine.
 pub(super) fn peer_pid(socket: &BlockingSocket) -> Option<i32> {
-    let peer = rustix::net::sockopt::socket_peercred(socket).ok()?;
-    Some(peer.pid.as_raw_nonzero().get())
+    jackfield_transport::peer_pid(socket)
 }

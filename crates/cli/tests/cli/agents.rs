@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use std::{
     fs,
     os::unix::fs::PermissionsExt as _,
+    path::Path,
     time::{Duration, Instant},
 };
 
@@ -253,6 +254,11 @@ fn invalid_settings_file_is_reported() {
     assert!(message.contains("[HOME]/.qwen/settings.json`: it is not valid JSON"), "{message}");
 }
 
+fn create_fifo(path: &Path) {
+    let made = std::process::Command::new("mkfifo").arg(path).status();
+    assert!(made.unwrap().success());
+}
+
 /// Six hanging programs would take 18 s one after the other, and 3.5 s in parallel. The limit leaves room for a slow
 /// machine.
 const PARALLEL_MAX: Duration = Duration::from_secs(12);
@@ -262,8 +268,7 @@ fn hanging_programs_are_probed_in_parallel_and_known_results_are_reused() {
     let home = TestHome::new();
     let hang = "while :; do read -r line < \"$HOME/never\"; done";
     let never = home.path().join("never");
-    rustix::fs::mknodat(rustix::fs::CWD, &never, rustix::fs::FileType::Fifo, 0o600.into(), 0)
-        .unwrap();
+    create_fifo(&never);
     for name in ["codex", "claude", "gemini", "opencode", "qwen", "amp"] {
         home.write_program(name, hang);
     }
@@ -294,8 +299,7 @@ fn interrupted_probe_leaves_no_process_behind() {
         "echo $$ > \"$HOME/pid\"; while :; do read -r line < \"$HOME/never\"; done",
     );
     let never = home.path().join("never");
-    rustix::fs::mknodat(rustix::fs::CWD, &never, rustix::fs::FileType::Fifo, 0o600.into(), 0)
-        .unwrap();
+    create_fifo(&never);
     let running = home.start(&["agents", "show", "mine", "--probe"], None);
     let pid = || fs::read_to_string(home.path().join("pid")).unwrap_or_default();
     crate::home::wait_for("the program", || pid().ends_with('\n'));

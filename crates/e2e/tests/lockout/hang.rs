@@ -2,11 +2,8 @@
 
 use super::{BOUND, assert_locked_out, freeze, hanging_turn, said, stop_by_force};
 use jackfield_e2e::{Home, client::PATIENCE, wait_for};
-use rustix::{
-    fs::{FileType, Mode, mknodat},
-    process::Signal,
-};
-use std::fs;
+use rustix::process::Signal;
+use std::{fs, process::Command};
 
 #[test]
 fn daemon_that_is_stopped_by_a_signal_is_reported_and_ended_by_force() {
@@ -59,7 +56,7 @@ fn daemon_whose_loop_is_stuck_is_killed_and_nothing_is_left_of_it() {
     let policy = home.path().join("config/policy.toml");
     fs::create_dir_all(policy.parent().unwrap()).unwrap();
     // The rules are read when a client connects, and opening a FIFO waits for a writer.
-    mknodat(rustix::fs::CWD, &policy, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    assert!(Command::new("mkfifo").arg(&policy).status().unwrap().success());
     let said = stop_by_force(&home, daemon);
     assert!(said.contains("the daemon did not exit within 5 s; sending SIGKILL"), "{said}");
     assert!(!home.socket().exists(), "its socket is removed");

@@ -4,8 +4,8 @@ mod force;
 mod hang;
 mod socket;
 
-use jackfield_e2e::{Client, Home, client::PATIENCE, home::finish, wait_for};
-use rustix::{net::sockopt::socket_peercred, process::Signal};
+use jackfield_e2e::{Client, Home, client::PATIENCE, home::finish, procs::peer_pid, wait_for};
+use rustix::process::Signal;
 use std::{os::unix::net::UnixStream, process::Output, time::Duration};
 
 /// A command waits 5 s for a socket, or 10 s for an answer, and may be slowed by other tests.
@@ -18,7 +18,7 @@ fn said(output: &Output) -> String {
 /// The process that listens on the socket of a home.
 fn listening_pid(home: &Home) -> Option<u32> {
     let stream = UnixStream::connect(home.socket()).ok()?;
-    u32::try_from(socket_peercred(&stream).ok()?.pid.as_raw_nonzero().get()).ok()
+    peer_pid(&stream)
 }
 
 /// A client with a session whose turn runs until something ends it.
