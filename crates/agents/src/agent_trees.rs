@@ -1,9 +1,9 @@
 //! The process trees of agents, and whether a process is inside one of them.
 //!
-//! The root of a tree is its guard. Everything that an agent starts stays below the guard, because
-//! the guard becomes the parent of orphaned processes (subreaper), even if they create sessions,
-//! process groups or environments of their own. If the guard is killed, only the mark in the
-//! environment identifies a process, and a process can remove that.
+//! The root of a tree is its guard. Where the guard becomes the parent of orphaned processes
+//! (subreaper), everything that an agent starts stays below it, even if it creates sessions, process
+//! groups or environments of its own. If the guard is killed, and on systems without subreapers for
+//! orphans, only the mark in the environment identifies a process, and a process can remove that.
 
 use crate::os::{PeerPin, ProcessIdentity, ProcessRow, ProcessTable};
 use std::collections::BTreeMap;
@@ -197,9 +197,9 @@ mod tests {
         marked.arg("60").env(crate::MARK_VARIABLE, "m-1").stdin(Stdio::null());
         let mut marked = marked.spawn().unwrap();
         // `spawn` returns a moment before the kernel shows the environment of the new program.
-        let environment = format!("/proc/{}/environ", marked.id());
         let bound = std::time::Instant::now() + std::time::Duration::from_secs(20);
-        while std::fs::read(&environment).unwrap().is_empty() && std::time::Instant::now() < bound {
+        let table = ProcessTable::system();
+        while !table.has_mark(marked.id(), "m-1") && std::time::Instant::now() < bound {
             std::thread::yield_now();
         }
         let trees = trees("m-1", shell.id());

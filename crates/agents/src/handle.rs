@@ -1,6 +1,6 @@
 //! The daemon's handle to one agent.
 
-use crate::os::ticks;
+use crate::os::{current_start_time, start_time_span};
 use crate::stdin_writer::{BacklogFull, StdinWriter};
 use crate::stop::{GuardConnection, GuardRequest, StopUrgency};
 use bytes::Bytes;
@@ -65,8 +65,8 @@ impl AgentHandle {
     /// group, as tools do; the agent keeps running. For a canceled turn, because many agents do not
     /// end its tools.
     pub fn end_tools(&mut self, age: Duration) {
-        // Both values are rounded down, so start one tick earlier.
-        let since = ticks::ticks_since_boot().saturating_sub(ticks::ticks_from_duration(age) + 1);
+        // Both values are rounded down, so start one unit earlier.
+        let since = current_start_time().saturating_sub(start_time_span(age) + 1);
         self.guard_connection.send_request(GuardRequest::EndTools(since));
     }
 

@@ -66,15 +66,20 @@ impl GuardCommand {
     /// The guard restores the previous limit for its agent, because some programs depend on it.
     pub fn raise_file_limit(&mut self) {
         let limit = getrlimit(Resource::Nofile);
-        let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
-        if limit != raised
-            && setrlimit(Resource::Nofile, raised).is_ok()
+        let raise = |current: Option<u64>| {
+            setrlimit(Resource::Nofile, Rlimit { current, maximum: limit.maximum }).is_ok()
+        };
+        if limit.current != limit.maximum
+            && (raise(limit.maximum) || raise(Some(FILES_MAX)))
             && let Some(files) = limit.current
         {
             self.args.extend(["--files".to_owned(), files.to_string()]);
         }
     }
 }
+
+/// The limit of open files that every system permits, if the maximum is unlimited and is refused.
+const FILES_MAX: u64 = 10_240;
 
 /// Limits on the memory that one agent uses in the daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

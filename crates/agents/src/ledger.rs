@@ -8,7 +8,7 @@
 use crate::agent_trees::{AgentTrees, PeerLookup};
 use crate::launch_command::{GuardCommand, is_valid_mark};
 use crate::os::cgroup::{self, ControlGroup};
-use crate::os::{self, ProcessIdentity, Signal};
+use crate::os::{self, ProcessIdentity, ProcessPin, Signal};
 use crate::sweep::{ProcessSweeper, SweepTarget, sweep_trees};
 use crate::watcher_handle::LedgerWatcher;
 use jackfield_private_files as private_files;
@@ -27,7 +27,6 @@ const DRAFT_EXTENSION: &str = "draft";
 const VERSION: u32 = 1;
 /// How long a guard without a daemon may take to finish.
 const GUARD_TIMEOUT: Duration = Duration::from_secs(3);
-const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The directory with one record for each running agent.
 #[derive(Debug, Clone)]
@@ -233,8 +232,12 @@ fn finish_guards(guards: &[ProcessIdentity]) -> Vec<u32> {
 /// Returns when all of these processes have exited, or after the timeout.
 pub(crate) fn wait_for_exit(processes: &[ProcessIdentity], timeout: Duration) {
     let deadline = Instant::now() + timeout;
-    while processes.iter().any(|it| it.is_alive()) && Instant::now() < deadline {
-        std::thread::sleep(POLL_INTERVAL);
+    for process in processes {
+        let pin = ProcessPin::open(process.pid);
+        // Checked after the process was pinned, so that the pin is of this process.
+        if let Some(pin) = pin.filter(|_| process.is_alive()) {
+            pin.wait_for_exit(deadline.saturating_duration_since(Instant::now()));
+        }
     }
 }
 

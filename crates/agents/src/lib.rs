@@ -9,7 +9,7 @@
 //! program and [`probe`] queries the program's version, login and models.
 //!
 //! ```text
-//!  daemon ──── socket: stop! / started, exited, swept ──── guard (subreaper)
+//!  daemon ──── socket: stop! / started, exited, swept ──── guard
 //!    │                                                       │ parent
 //!    └── stdin, stdout, stderr: directly, no relay ───────── agent ── its tools
 //! ```
@@ -46,6 +46,7 @@ mod stop;
 mod supervisor;
 mod sweep;
 mod terminal_escapes;
+mod tree_tracker;
 mod watcher_handle;
 
 pub use agent_trees::{PeerLookup, ProcessPlace};
@@ -54,7 +55,8 @@ pub use handle::AgentHandle;
 pub use launch_command::{GuardCommand, LaunchCommand, ProcessLimits, StdoutFormat};
 pub use ledger::{ProcessLedger, ReapReport};
 pub use os::{
-    MARK_VARIABLE, release_free_memory, resident_bytes, take_passed_socket, tree_resident_bytes,
+    KillTimer, MARK_VARIABLE, ProcessPin, Signal, holds_lock, release_free_memory, resident_bytes,
+    take_passed_socket, time_since_boot, tree_resident_bytes,
 };
 pub use spawn::{SpawnError, spawn_agent, spawn_agent_with_limits};
 pub use stdin_writer::BacklogFull;

@@ -1,5 +1,6 @@
 //! Reads pipes in chunks, with one buffer for all agents of a thread.
 
+use crate::os::pipe_capacity;
 use bytes::Bytes;
 use jackfield_protocol::READ_BYTES;
 use std::cell::RefCell;
@@ -34,7 +35,7 @@ pub(crate) fn poll_read(
 /// Reads what is in the pipe now, but not more than its capacity: this includes everything that the
 /// agent wrote before it exited, and a process that keeps writing cannot delay us.
 pub(crate) fn drain_pipe(pipe: &Receiver, mut on_chunk: impl FnMut(Bytes)) {
-    let mut left = rustix::pipe::fcntl_getpipe_size(pipe).unwrap_or(READ_BYTES);
+    let mut left = pipe_capacity(pipe).unwrap_or(READ_BYTES);
     let mut buffer = vec![0; READ_BYTES];
     while 0 < left {
         // Not tokio's `read`, which relies on its last readiness event; a newer one may be pending.
@@ -60,7 +61,7 @@ mod tests {
     async fn drain_ends_while_another_process_keeps_writing() {
         let (read, mut write) = io::pipe().unwrap();
         let pipe = Receiver::from_owned_fd(OwnedFd::from(read)).unwrap();
-        let capacity = rustix::pipe::fcntl_getpipe_size(&pipe).unwrap();
+        let capacity = pipe_capacity(&pipe).unwrap();
         write.write_all(&vec![b'x'; capacity]).unwrap();
         let mut drained = 0;
         drain_pipe(&pipe, |chunk| {

@@ -8,7 +8,7 @@ use crate::launch_command::{
 };
 use crate::ledger::ProcessLedger;
 use crate::os::cgroup::ControlGroup;
-use crate::os::{MARK_VARIABLE, ProcessIdentity, fd_passing};
+use crate::os::{MARK_VARIABLE, ProcessIdentity, fd_passing, suppress_sigpipe};
 use crate::output_tail::ProcessOutputTail;
 use crate::shortage::describe_shortage;
 use crate::stderr_reader::StderrReader;
@@ -178,6 +178,8 @@ struct AgentPipes {
 
 fn create_pipes() -> io::Result<(DaemonPipes, AgentPipes)> {
     let (daemon_socket, guard_socket) = UnixStream::pair()?;
+    suppress_sigpipe(&daemon_socket);
+    suppress_sigpipe(&guard_socket);
     let (agent_stdin, stdin) = io::pipe()?;
     let (stdout, agent_stdout) = io::pipe()?;
     let (stderr, agent_stderr) = io::pipe()?;

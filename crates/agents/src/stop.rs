@@ -1,5 +1,6 @@
 //! Stops an agent: how urgently, with which grace periods, and how the guard is notified.
 
+use crate::os::NO_SIGNAL;
 use rustix::net::{SendFlags, Shutdown, send, shutdown};
 use std::time::Duration;
 use tokio::net::UnixStream;
@@ -87,13 +88,13 @@ impl GracePeriods {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GuardRequest {
     Stop(StopUrgency),
-    /// End processes that the agent started since this tick and left running; the agent keeps
+    /// End processes that the agent started since this start time and left running; the agent keeps
     /// running. A point in time and not an age, because the request takes time to arrive and a tool
     /// may have been started at the very beginning of the turn.
     EndTools(u64),
 }
 
-/// The byte before the tick, which has eight bytes.
+/// The byte before the start time, which has eight bytes.
 const END_TOOLS: u8 = b't';
 
 impl GuardRequest {
@@ -132,7 +133,7 @@ impl GuardConnection {
     /// Sends a request. The few bytes always fit into the socket, and a guard that has exited needs
     /// none.
     pub(crate) fn send_request(&self, request: GuardRequest) {
-        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        let flags = SendFlags::DONTWAIT | NO_SIGNAL;
         let _ = send(&self.socket, &request.to_bytes(), flags);
     }
 

@@ -2,7 +2,8 @@
 //! guard can no longer do it, and for processes that were started by the tree but are not below it.
 
 use crate::os::cgroup::ControlGroup;
-use crate::os::{ProcessIdentity, ProcessTable, Signal, signal_if};
+use crate::os::{ORPHAN_PARENT, OrphanParent, ProcessIdentity, ProcessTable, Signal, signal_if};
+use crate::tree_tracker::TreeTracker;
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -38,8 +39,12 @@ pub(crate) fn sweep_trees(targets: &[SweepTarget]) -> SweepResult {
     let table = ProcessTable::system();
     let deadline = Instant::now() + KILL_TIMEOUT;
     let mut seen = BTreeSet::new();
+    let mut trackers: Vec<TreeTracker> = targets.iter().map(|_| TreeTracker::default()).collect();
     loop {
-        let found = find_processes(&table, targets);
+        let mut found = find_processes(&table, targets);
+        if ORPHAN_PARENT == OrphanParent::Init {
+            add_orphans(&table, &mut found, &mut trackers);
+        }
         let alive: BTreeSet<u32> = found.iter().flatten().map(|one| one.process.pid).collect();
         seen.extend(&alive);
         if alive.is_empty() || deadline <= Instant::now() {
@@ -97,6 +102,22 @@ fn find_processes(table: &ProcessTable, targets: &[SweepTarget]) -> Vec<Vec<Foun
         tree.into_iter().map(|(process, by_mark)| FoundProcess { process, by_mark }).collect()
     };
     targets.iter().map(tree).collect()
+}
+
+/// Adds processes whose parents have exited, and which are in a process group that a process of the
+/// target led during this sweep.
+fn add_orphans(
+    table: &ProcessTable,
+    found: &mut [Vec<FoundProcess>],
+    trackers: &mut [TreeTracker],
+) {
+    let (us, rows) = (std::process::id(), table.rows());
+    for (tree, tracker) in found.iter_mut().zip(trackers) {
+        let known = tree.iter().map(|it| it.process).collect();
+        tracker.update(&rows, us, &known);
+        let orphans = tracker.alive(&rows).into_iter().filter(|it| !known.contains(it));
+        tree.extend(orphans.map(|process| FoundProcess { process, by_mark: false }));
+    }
 }
 
 /// Combines the sweeps of agents that end at the same time, so that the processes of the machine

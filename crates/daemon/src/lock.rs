@@ -2,22 +2,19 @@
 //! process. The first line is the pid of the daemon, the second one the path of its socket.
 
 use crate::boot_error::BootError;
+use jackfield_agents::{ProcessPin, Signal, holds_lock};
 use jackfield_private_files as private_files;
 use rustix::{
     fs::{FlockOperation, flock},
     io::{Errno, retry_on_intr},
-    process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal},
 };
 use std::{
-    ffi::{OsStr, OsString},
-    fs::{self, File, OpenOptions},
+    ffi::OsString,
+    fs::{File, OpenOptions},
     io::{self, Read as _},
-    os::{
-        fd::OwnedFd,
-        unix::{
-            ffi::{OsStrExt as _, OsStringExt as _},
-            fs::{FileExt as _, MetadataExt as _},
-        },
+    os::unix::{
+        ffi::{OsStrExt as _, OsStringExt as _},
+        fs::FileExt as _,
     },
     path::{Path, PathBuf},
     thread,
@@ -98,14 +95,10 @@ impl LockHolder {
     /// The process of the daemon, if the process with the pid in the file holds the lock now. A
     /// process that only has the pid of an earlier daemon is never returned.
     pub fn pin(&self) -> Option<HolderProcess> {
-        let pid = Pid::from_raw(i32::try_from(self.pid?).ok()?)?;
+        let pid = self.pid?;
         // Opened before the check, so that it refers to the process that is checked below.
-        let descriptor = match pidfd_open(pid, PidfdFlags::empty()) {
-            Ok(descriptor) => Some(descriptor),
-            Err(Errno::NOSYS | Errno::PERM | Errno::INVAL) => None,
-            Err(_) => return None,
-        };
-        let process = HolderProcess { pid, descriptor, lock: self.lock.clone() };
+        let pin = ProcessPin::open(pid)?;
+        let process = HolderProcess { pid, pin, lock: self.lock.clone() };
         process.has_lock().then_some(process)
     }
 }
@@ -113,49 +106,31 @@ impl LockHolder {
 /// A process that was verified to hold the lock.
 #[derive(Debug)]
 pub struct HolderProcess {
-    pid: Pid,
-    /// Absent on systems without pidfds.
-    descriptor: Option<OwnedFd>,
+    pid: u32,
+    pin: ProcessPin,
     lock: PathBuf,
 }
 
 impl HolderProcess {
     pub fn pid(&self) -> i32 {
-        self.pid.as_raw_pid()
+        self.pid.cast_signed()
     }
 
     /// Whether it still holds the lock. A process that has ended does not.
     pub fn has_lock(&self) -> bool {
-        let Ok(lock) = fs::metadata(&self.lock) else { return false };
-        let files = fs::read_dir(format!("/proc/{}/fd", self.pid())).into_iter().flatten();
-        files.flatten().any(|file| {
-            let is_lock = fs::metadata(file.path())
-                .is_ok_and(|it| (it.dev(), it.ino()) == (lock.dev(), lock.ino()));
-            is_lock && is_locked(self.pid(), &file.file_name())
-        })
+        holds_lock(self.pid, &self.lock)
     }
 
     /// Sends a signal; `false` if the process has ended or no longer holds the lock.
     pub fn signal(&self, signal: Signal) -> bool {
-        let sent = match &self.descriptor {
-            Some(descriptor) => pidfd_send_signal(descriptor, signal),
-            None if self.has_lock() => kill_process(self.pid, signal),
-            None => return false,
-        };
-        sent.is_ok()
+        (self.pin.is_certain() || self.has_lock()) && self.pin.signal(signal)
     }
-}
-
-/// Whether a lock of `flock` was taken with this descriptor of a process.
-fn is_locked(pid: i32, descriptor: &OsStr) -> bool {
-    let path = Path::new("/proc").join(pid.to_string()).join("fdinfo").join(descriptor);
-    let text = fs::read_to_string(path).unwrap_or_default();
-    text.lines().any(|it| it.starts_with("lock:") && it.contains("FLOCK"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     const SOCKET: &str = "/run/jackfield/hub.sock";
 

@@ -4,10 +4,11 @@
 use crate::{
     connection::{FleetConnection, REQUEST_TIMEOUT},
     host_entry::{HostEntry, HostInstance},
-    lease::{LEADERLESS_GRACE, LEASE_DURATION, RENEWAL_DEADLINE, boottime},
+    lease::{LEADERLESS_GRACE, LEASE_DURATION, RENEWAL_DEADLINE},
     renewal::read_entry,
 };
 use futures_util::StreamExt as _;
+use jackfield_agents::time_since_boot;
 use serde_json::json;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -99,7 +100,7 @@ impl DirectoryWatcher {
             }
             Err(error) => tracing::warn!(error, "failed to read list of hosts"),
         }
-        let now = boottime();
+        let now = time_since_boot();
         let age = |it: &ObservedHost| now.saturating_sub(it.since);
         // One poll before a host that cannot renew its lease ends its agents.
         let is_late =
@@ -146,7 +147,8 @@ impl DirectoryWatcher {
 
     fn set_entry(&mut self, position: u64, entry: HostEntry) {
         let is_dead = entry.gone;
-        let host = ObservedHost { position, since: boottime(), entry, is_dead, silent_since: None };
+        let host =
+            ObservedHost { position, since: time_since_boot(), entry, is_dead, silent_since: None };
         self.observed.insert(host.entry.host.name.clone(), host);
     }
 

@@ -5,6 +5,8 @@ use crate::{
     host_entry::HostEntry,
     renewal::{LAST_ATTEMPT_TIMEOUT, RenewalError, read_entry, renew, renew_through_any_server},
 };
+// A lease also expires while the machine sleeps.
+use jackfield_agents::time_since_boot;
 use std::time::Duration;
 use tokio::{
     sync::{mpsc, watch},
@@ -71,7 +73,7 @@ impl HostLease {
                 return Err(LeaseError::NameInUse { name });
             }
         }
-        let started_at = boottime();
+        let started_at = time_since_boot();
         let write_first = async || {
             renew(&connection, &entry, last).await.map_err(|error| match error {
                 RenewalError::Superseded => LeaseError::NameInUse { name: name.clone() },
@@ -150,14 +152,14 @@ struct LeaseRenewer {
 impl LeaseRenewer {
     async fn run(mut self) {
         loop {
-            let since = boottime().saturating_sub(self.renewed_at);
+            let since = time_since_boot().saturating_sub(self.renewed_at);
             let delay = RENEWAL_INTERVAL.checked_sub(since).unwrap_or(RETRY_DELAY);
             tokio::select! {
                 () = tokio::time::sleep(delay) => {}
                 changed = self.entries.changed() => if changed.is_err() { return },
             }
             let entry = self.entries.borrow_and_update().clone();
-            let started_at = boottime();
+            let started_at = time_since_boot();
             let elapsed = started_at.saturating_sub(self.renewed_at);
             let remaining = RENEWAL_DEADLINE.checked_sub(LAST_ATTEMPT_TIMEOUT + elapsed);
             let renewal = match remaining {
@@ -218,7 +220,7 @@ impl LeaseRenewer {
     }
 
     fn is_past_deadline(&self) -> bool {
-        RENEWAL_DEADLINE <= boottime().saturating_sub(self.renewed_at)
+        RENEWAL_DEADLINE <= time_since_boot().saturating_sub(self.renewed_at)
     }
 
     /// Sends the event if it changes the state.
@@ -253,12 +255,4 @@ async fn read_name_state(
 ) -> Result<(u64, bool), LeaseError> {
     let entry = read_entry(connection, name).await.map_err(LeaseError::Refused)?;
     Ok(entry.map_or((0, true), |(position, entry)| (position, entry.gone)))
-}
-
-/// The time since boot, including suspend: a lease also expires while the machine is suspended.
-pub(crate) fn boottime() -> Duration {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-    let seconds = u64::try_from(now.tv_sec).expect("time since boot is positive");
-    let nanos = u32::try_from(now.tv_nsec).expect("less than a second");
-    Duration::new(seconds, nanos)
 }

@@ -44,6 +44,7 @@ const LAYERS: &[CrateLayer] = &[
             "events",
             "hub",
             "journal",
+            "agents",
             "transport",
             "hub-client",
         ],

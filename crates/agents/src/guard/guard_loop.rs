@@ -1,10 +1,11 @@
 //! The main loop of the guard: waits for the daemon, signals and timeouts, and executes the stop
 //! sequence.
 
+use super::agent_tree::AgentTree;
 use super::guard_report::{self, GuardReport};
 use super::stop_sequence::{StopAction, StopSequence};
 use super::tool_reaper::ToolReaper;
-use crate::os::{self, ProcessTable, ReapResult, Signal, SignalReader};
+use crate::os::{self, MARK_VARIABLE, ORPHAN_PARENT, ReapResult, Signal, SignalReader};
 use crate::stop::{GracePeriods, GuardRequest, StopUrgency};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvFlags, recv};
@@ -19,7 +20,8 @@ pub(super) struct GuardLoop<'a> {
     sequence: StopSequence,
     /// Tools that are being ended while the agent keeps running.
     tool_reaper: ToolReaper,
-    table: ProcessTable,
+    tree: AgentTree<'a>,
+    is_childless: bool,
     born: Instant,
     /// The bytes of requests that are not complete yet.
     request_bytes: Vec<u8>,
@@ -32,6 +34,9 @@ impl<'a> GuardLoop<'a> {
         agent: u32,
         graces: GracePeriods,
     ) -> GuardLoop<'a> {
+        let mark = std::env::var(MARK_VARIABLE).unwrap_or_default();
+        let mut tree = AgentTree::new(ORPHAN_PARENT, mark, signals);
+        tree.add_agent(agent);
         GuardLoop {
             socket,
             is_daemon_alive: true,
@@ -39,7 +44,8 @@ impl<'a> GuardLoop<'a> {
             agent,
             sequence: StopSequence::new(graces),
             tool_reaper: ToolReaper::default(),
-            table: ProcessTable::system(),
+            tree,
+            is_childless: false,
             born: Instant::now(),
             request_bytes: Vec::new(),
         }
@@ -51,9 +57,11 @@ impl<'a> GuardLoop<'a> {
             let now = self.born.elapsed();
             match self.sequence.next_action(now) {
                 StopAction::Wait { until } => {
-                    self.tool_reaper.kill_if_due(&self.table, now);
+                    self.tool_reaper.kill_if_due(self.tree.table(), now);
                     let next = until.into_iter().chain(self.tool_reaper.kill_at()).min();
-                    self.wait_for_events(next.map(|next| next.saturating_sub(now)));
+                    let timeout = next.map(|next| next.saturating_sub(now));
+                    self.wait_for_events(timeout.into_iter().chain(self.check_interval()).min());
+                    self.check_orphans();
                 }
                 StopAction::Term => {
                     self.signal_tree(Signal::TERM);
@@ -64,7 +72,9 @@ impl<'a> GuardLoop<'a> {
                     self.signal_tree(Signal::KILL);
                     self.on_children(&os::reap());
                 }
-                StopAction::Done => return self.descendant_pids(),
+                StopAction::Done => {
+                    return self.tree.processes().into_iter().map(|it| it.pid).collect();
+                }
             }
         }
     }
@@ -86,6 +96,9 @@ impl<'a> GuardLoop<'a> {
         if caught.child {
             self.on_children(&os::reap());
         }
+        for parent in caught.forked {
+            self.tree.add_children(parent);
+        }
         if is_socket_ready {
             self.on_daemon();
         }
@@ -101,7 +114,20 @@ impl<'a> GuardLoop<'a> {
             guard_report::send_report(self.socket, &GuardReport::Exited { code, signal });
             self.sequence.on_exited(now);
         }
-        if reap.childless {
+        self.is_childless = reap.childless;
+        if self.is_childless && self.tree.is_empty_without_children() {
+            self.sequence.on_empty();
+        }
+    }
+
+    /// How often [`GuardLoop::check_orphans`] must be called.
+    fn check_interval(&self) -> Option<Duration> {
+        self.tree.check_interval().filter(|_| self.is_childless)
+    }
+
+    /// Ends the sequence when the last orphan has exited, where their exit is not reported.
+    fn check_orphans(&mut self) {
+        if self.check_interval().is_some() && self.tree.is_empty_without_children() {
             self.sequence.on_empty();
         }
     }
@@ -122,7 +148,12 @@ impl<'a> GuardLoop<'a> {
                         GuardRequest::Stop(StopUrgency::Soon) => self.sequence.on_soon(now),
                         GuardRequest::Stop(StopUrgency::Now) => self.sequence.on_now(now),
                         GuardRequest::EndTools(since) => {
-                            self.tool_reaper.terminate_tools(&self.table, self.agent, since, now);
+                            self.tool_reaper.terminate_tools(
+                                self.tree.table(),
+                                self.agent,
+                                since,
+                                now,
+                            );
                         }
                     }
                 }
@@ -146,14 +177,9 @@ impl<'a> GuardLoop<'a> {
         }
     }
 
-    fn signal_tree(&self, signal: Signal) {
-        for process in self.table.descendants(&[std::process::id()]) {
+    fn signal_tree(&mut self, signal: Signal) {
+        for process in self.tree.processes() {
             process.signal(signal);
         }
-    }
-
-    fn descendant_pids(&self) -> Vec<u32> {
-        let below = self.table.descendants(&[std::process::id()]);
-        below.into_iter().map(|process| process.pid).collect()
     }
 }

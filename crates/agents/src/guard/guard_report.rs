@@ -3,7 +3,7 @@
 //! Guard to daemon: one JSON line per report, in the order of the enum. Daemon to guard: requests
 //! of one or nine bytes; the end of the stream means that the daemon has exited.
 
-use crate::os::ProcessIdentity;
+use crate::os::{NO_SIGNAL, ProcessIdentity};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use serde::{Deserialize, Serialize};
 use std::os::fd::AsFd;
@@ -38,7 +38,7 @@ pub(crate) enum GuardReport {
 pub(super) fn send_report(socket: impl AsFd, report: &GuardReport) -> bool {
     let Ok(mut line) = serde_json::to_vec(report) else { return false };
     line.push(b'\n');
-    send(socket, &line, SendFlags::NOSIGNAL | SendFlags::DONTWAIT).is_ok()
+    send(socket, &line, NO_SIGNAL | SendFlags::DONTWAIT).is_ok()
 }
 
 /// Whether the daemon has exited or released this agent. A pending request is not consumed.

@@ -2,8 +2,8 @@
 //!
 //! It communicates with the daemon over one socket (its descriptor 0; see `guard_report`) and does
 //! not relay the agent's traffic: the agent inherits the daemon's pipes. Orphaned processes below
-//! it become its children (subreaper), so no process can leave the tree by creating sessions or
-//! groups. When the daemon requests it or exits, or when the agent exits, the guard follows the
+//! it become its children where the system has subreapers, so no process can leave the tree by
+//! creating sessions or groups; elsewhere the guard follows the tree (`agent_tree`). When the daemon requests it or exits, or when the agent exits, the guard follows the
 //! `stop_sequence` until no process is left.
 //!
 //! Own code because process supervisors manage services of a configuration, not the descendants of one
@@ -11,11 +11,15 @@
 //!
 //! **Invariant:** one thread, no runtime, no agent traffic. Thousands of guards must be affordable.
 
+mod agent_tree;
 mod arguments;
 mod guard_loop;
 pub(crate) mod guard_report;
 mod stop_sequence;
 mod tool_reaper;
+
+#[cfg(test)]
+pub(crate) use agent_tree::AgentTree;
 
 use crate::agent_env;
 use crate::ledger_watcher;

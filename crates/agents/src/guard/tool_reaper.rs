@@ -19,7 +19,7 @@ pub(super) struct ToolReaper {
 }
 
 impl ToolReaper {
-    /// Sends TERM to the tools that the agent started since that tick.
+    /// Sends TERM to the tools that the agent started since that start time.
     pub(super) fn terminate_tools(
         &mut self,
         table: &ProcessTable,

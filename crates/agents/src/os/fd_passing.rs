@@ -4,9 +4,11 @@
 //! the daemon is large. The guard therefore inherits only descriptors 0, 1 and 2: 0 is the socket
 //! between daemon and guard, 1 and 2 belong to the agent, and the agent's stdin is passed this way.
 
+use super::{NO_SIGNAL, system};
+use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+    RecvAncillaryBuffer, RecvAncillaryMessage, SendAncillaryBuffer, SendAncillaryMessage, recvmsg,
+    sendmsg,
 };
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -20,44 +22,23 @@ pub(crate) fn send_file(socket: impl AsFd, file: impl AsFd) -> io::Result<()> {
     let mut control = SendAncillaryBuffer::new(&mut space);
     let files = [file.as_fd()];
     control.push(SendAncillaryMessage::ScmRights(&files));
-    sendmsg(socket, &[IoSlice::new(&CARRIER)], &mut control, SendFlags::NOSIGNAL)?;
+    sendmsg(socket, &[IoSlice::new(&CARRIER)], &mut control, NO_SIGNAL)?;
     Ok(())
 }
 
+/// Receives a file, which closes on exec.
 pub(crate) fn receive_file(socket: impl AsFd) -> io::Result<OwnedFd> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let mut carrier = CARRIER;
-    recvmsg(socket, &mut [IoSliceMut::new(&mut carrier)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
+    recvmsg(socket, &mut [IoSliceMut::new(&mut carrier)], &mut control, system::RECEIVE_FILE)?;
     let files = control.drain().filter_map(|message| match message {
         RecvAncillaryMessage::ScmRights(files) => Some(files),
         _ => None,
     });
-    files.flatten().next().ok_or_else(|| io::Error::other("received no file over the socket"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::io::{Read as _, Write as _};
-    use std::os::unix::net::UnixStream;
-
-    #[test]
-    fn sent_file_is_received() {
-        let (sender, receiver) = UnixStream::pair().unwrap();
-        let (mut read, write) = io::pipe().unwrap();
-        send_file(&sender, &write).unwrap();
-        drop(write);
-        std::fs::File::from(receive_file(&receiver).unwrap()).write_all(b"hello").unwrap();
-        let mut text = String::new();
-        read.read_to_string(&mut text).unwrap();
-        assert_eq!(text, "hello");
-    }
-
-    #[test]
-    fn closed_socket_delivers_no_file() {
-        let (sender, receiver) = UnixStream::pair().unwrap();
-        drop(sender);
-        assert!(receive_file(&receiver).is_err());
-    }
+    let file = files.flatten().next();
+    let file = file.ok_or_else(|| io::Error::other("received no file over the socket"))?;
+    // For systems that cannot set it while they receive.
+    fcntl_setfd(&file, FdFlags::CLOEXEC)?;
+    Ok(file)
 }

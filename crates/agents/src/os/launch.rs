@@ -1,7 +1,7 @@
 //! Turns this process into a guard, and starts an agent that dies with it.
 #![expect(unsafe_code, reason = "code between fork and exec, and descriptors without an owner")]
 
-use super::signals;
+use super::{signal_set, system};
 use rustix::io::Errno;
 use rustix::process as sys;
 use std::ffi::{CStr, OsString};
@@ -19,7 +19,7 @@ const WATCHER_NAME: &CStr = c"jf-watcher";
 /// Starts a new session, so that Ctrl-C at the terminal of the daemon does not end the watcher.
 pub(crate) fn become_watcher() -> io::Result<()> {
     lead_session()?;
-    let _kept = rustix::thread::set_name(WATCHER_NAME);
+    system::launch::set_process_name(WATCHER_NAME);
     Ok(())
 }
 
@@ -32,13 +32,12 @@ fn lead_session() -> io::Result<()> {
 }
 
 /// Starts a new session, so that Ctrl-C at a terminal has no effect, and becomes the parent of
-/// orphaned descendants.
+/// orphaned descendants if the system permits it.
 pub(crate) fn become_guard() -> io::Result<()> {
     lead_session()?;
-    sys::set_child_subreaper(Some(sys::getpid()))?;
+    system::launch::adopt_orphans()?;
     // `killall -9 jackfield` ends the daemon and must not end its guards, which clean up after it.
-    // If setting the name fails, only that protection is missing.
-    let _kept = rustix::thread::set_name(GUARD_NAME);
+    system::launch::set_process_name(GUARD_NAME);
     mark_close_on_exec();
     // The guard must not keep a file system busy.
     std::env::set_current_dir("/")
@@ -55,7 +54,7 @@ pub(crate) fn limit_files(count: u64) {
 /// Marks inherited descriptors as close-on-exec, so that they do not reach the agent. They are not
 /// closed now, because earlier code in this process may own one of them.
 fn mark_close_on_exec() {
-    let open = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    let open = std::fs::read_dir(system::OPEN_DESCRIPTORS).into_iter().flatten().flatten();
     let open = open.filter_map(|entry| entry.file_name().to_str()?.parse::<libc::c_int>().ok());
     for descriptor in open.filter(|descriptor| 2 < *descriptor) {
         // SAFETY: only a flag is set; a descriptor that is no longer open is refused.
@@ -64,7 +63,7 @@ fn mark_close_on_exec() {
 }
 
 /// Starts the agent in a session of its own, with this process's stdout and stderr. Returns its
-/// pid.
+/// pid. It fails if this process exits meanwhile.
 pub(crate) fn start_agent(
     argv: &[OsString],
     cwd: &Path,
@@ -80,11 +79,9 @@ pub(crate) fn start_agent(
     // SAFETY: only system calls that are allowed between fork and exec, and no allocation.
     unsafe {
         command.pre_exec(move || {
-            signals::reset_signals();
+            signal_set::reset_signals();
             sys::setsid()?;
-            sys::set_parent_process_death_signal(Some(sys::Signal::KILL))?;
-            // The guard may have exited just before, and then the signal would never be sent.
-            if sys::getppid() == Some(guard) { Ok(()) } else { Err(Errno::SRCH.into()) }
+            system::launch::end_with_parent(guard)
         });
     }
     // `reap` reaps the child, like all other descendants.

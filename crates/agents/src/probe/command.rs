@@ -1,7 +1,8 @@
 //! Runs a program briefly: it is started in a process group of its own, its output is bounded, and
 //! it is killed with everything that it started.
 
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use crate::os::ProcessPin;
+use rustix::process::{Pid, Signal, kill_process_group};
 use std::{
     io,
     os::unix::process::CommandExt as _,
@@ -113,7 +114,7 @@ pub(super) async fn read_bounded(mut from: impl AsyncRead + Unpin, into: &mut Ve
 #[derive(Debug)]
 pub(super) struct ProcessGroup {
     child: Child,
-    /// A pidfd, which becomes readable when the leader has exited. It is never read.
+    /// Becomes readable when the leader has exited. It is never read.
     exit: Receiver,
     is_reaped: bool,
 }
@@ -126,8 +127,9 @@ impl ProcessGroup {
 
     fn start(command: &mut Command) -> io::Result<ProcessGroup> {
         let mut child = command.spawn()?;
-        let watched = pidfd_open(Pid::from_child(&child), PidfdFlags::empty());
-        match watched.map_err(io::Error::from).and_then(Receiver::from_owned_fd_unchecked) {
+        let watched = ProcessPin::open(child.id()).and_then(ProcessPin::into_descriptor);
+        let watched = watched.ok_or_else(|| io::Error::other("failed to watch the process"));
+        match watched.and_then(Receiver::from_owned_fd_unchecked) {
             Ok(exit) => Ok(ProcessGroup { child, exit, is_reaped: false }),
             Err(error) => {
                 let _ended = child.kill().and_then(|()| child.wait());

@@ -4,14 +4,7 @@
 //! A daemon hangs when it is stopped, when it is deadlocked, when it waits for swapped memory, and when
 //! its machine sleeps.
 
-use nix::{
-    sys::{
-        signal::{SigEvent, SigevNotify, Signal},
-        time::TimeSpec,
-        timer::{Expiration, Timer, TimerSetTimeFlags},
-    },
-    time::ClockId,
-};
+use jackfield_agents::KillTimer;
 use std::{io, sync::mpsc, thread, time::Duration};
 use tokio::sync::watch;
 
@@ -29,15 +22,15 @@ pub(super) struct HostWatchdog {
 }
 
 impl HostWatchdog {
-    /// Creates a disarmed watchdog.
+    /// Creates a disarmed watchdog. Fails on systems without such a timer.
     pub(super) fn new() -> io::Result<HostWatchdog> {
         let (deadlines, received) = mpsc::channel();
         let (result_tx, result) = mpsc::sync_channel(1);
-        let own_timer = move || match create_timer() {
+        let own_timer = move || match KillTimer::new() {
             Ok(mut timer) => {
                 let _ignored = result_tx.send(Ok(()));
                 for deadline in received {
-                    set_deadline(&mut timer, deadline);
+                    timer.set_deadline(deadline);
                 }
             }
             Err(error) => _ = result_tx.send(Err(error)),
@@ -67,16 +60,4 @@ impl HostWatchdog {
     fn send_deadline(&self, deadline: Duration) {
         self.deadlines.send(deadline).expect("the thread runs as long as there is a sender");
     }
-}
-
-fn create_timer() -> io::Result<Timer> {
-    let kill = SigevNotify::SigevSignal { signal: Signal::SIGKILL, si_value: 0 };
-    Ok(Timer::new(ClockId::CLOCK_BOOTTIME, SigEvent::new(kill))?)
-}
-
-fn set_deadline(timer: &mut Timer, deadline: Duration) {
-    let deadline = Expiration::OneShot(TimeSpec::from_duration(deadline));
-    timer
-        .set(deadline, TimerSetTimeFlags::TFD_TIMER_ABSTIME)
-        .expect("the deadline is a valid time");
 }

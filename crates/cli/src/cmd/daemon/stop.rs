@@ -7,9 +7,9 @@ use crate::{
     plain_text::format_count,
     report::CommandError,
 };
+use jackfield_agents::Signal;
 use jackfield_daemon::{BootError, HolderProcess, clean_up};
 use jackfield_protocol::acp::Method;
-use rustix::process::Signal;
 use serde_json::json;
 use std::{
     thread,

@@ -1,7 +1,6 @@
 //! The kernel's table of processes, read from `/proc`. Rows may disappear during the reading.
 
-use super::{MARK_VARIABLE, ProcessIdentity};
-use std::collections::BTreeSet;
+use crate::os::{ProcessIdentity, ProcessRow};
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::PathBuf;
@@ -9,17 +8,9 @@ use std::path::PathBuf;
 /// Only this much of an environment is searched; the mark is in the first megabytes.
 const ENVIRON_BYTES_MAX: u64 = 4 << 20;
 
+/// The processes of this machine.
 pub(crate) struct ProcessTable {
     root: PathBuf,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ProcessRow {
-    pub(crate) process: ProcessIdentity,
-    pub(crate) parent: u32,
-    /// The process group.
-    pub(crate) group: u32,
-    pub(crate) zombie: bool,
 }
 
 impl ProcessTable {
@@ -33,86 +24,18 @@ impl ProcessTable {
         parse_stat(&stat).filter(|row| row.process.pid == pid)
     }
 
-    /// The executable of a process.
-    pub(crate) fn executable(&self, pid: u32) -> Option<PathBuf> {
-        fs::read_link(self.root.join(pid.to_string()).join("exe")).ok()
+    pub(crate) fn pids(&self) -> Vec<u32> {
+        let entries = fs::read_dir(&self.root).into_iter().flatten().flatten();
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
     }
 
-    /// All descendants of these processes, without zombies.
-    pub(crate) fn descendants(&self, roots: &[u32]) -> Vec<ProcessIdentity> {
-        self.descendant_rows(roots, |_| true).into_iter().map(|row| row.process).collect()
-    }
-
-    /// The resident memory of a process without its descendants.
-    pub(crate) fn resident_bytes(&self, pid: u32) -> Option<u64> {
-        let file = self.root.join(pid.to_string()).join("statm");
-        let pages: u64 = fs::read_to_string(file).ok()?.split(' ').nth(1)?.parse().ok()?;
-        Some(pages * rustix::param::page_size() as u64)
-    }
-
-    /// The same, without processes for which `enter` is `false` and without their descendants.
-    pub(crate) fn descendant_rows(
-        &self,
-        roots: &[u32],
-        enter: impl Fn(&ProcessRow) -> bool,
-    ) -> Vec<ProcessRow> {
-        // Without the kernel's lists of children, all processes must be read.
-        let has_lists = self.root.join("thread-self/children").exists();
-        let everyone = if has_lists { Vec::new() } else { self.rows() };
-        let mut seen: BTreeSet<u32> = roots.iter().copied().collect();
-        let mut open: Vec<u32> = roots.to_vec();
-        let mut found = Vec::new();
-        while let Some(parent) = open.pop() {
-            let children = if has_lists {
-                self.children(parent)
-            } else {
-                everyone.iter().filter(|row| row.parent == parent).copied().collect()
-            };
-            for row in children {
-                if seen.insert(row.process.pid) && enter(&row) {
-                    open.push(row.process.pid);
-                    if !row.zombie {
-                        found.push(row);
-                    }
-                }
-            }
-        }
-        found
-    }
-
-    /// Every process whose environment has one of these marks.
-    pub(crate) fn find_marked(&self, marks: &BTreeSet<&str>) -> Vec<(ProcessIdentity, String)> {
-        let mut environ = Vec::new();
-        self.pids()
-            .filter_map(|pid| {
-                let mark = self.mark(pid, &mut environ)?;
-                let row = marks.contains(mark).then(|| self.row(pid)).flatten()?;
-                (!row.zombie).then(|| (row.process, mark.to_owned()))
-            })
-            .collect()
-    }
-
-    pub(crate) fn has_mark(&self, pid: u32, mark: &str) -> bool {
-        self.mark(pid, &mut Vec::new()) == Some(mark)
-    }
-
-    /// Whether a process has a mark other than this one.
-    pub(crate) fn has_other_mark(&self, pid: u32, mark: &str) -> bool {
-        self.mark(pid, &mut Vec::new()).is_some_and(|it| it != mark)
-    }
-
-    fn mark<'a>(&self, pid: u32, environ: &'a mut Vec<u8>) -> Option<&'a str> {
-        environ.clear();
-        let file = File::open(self.root.join(pid.to_string()).join("environ")).ok()?;
-        file.take(ENVIRON_BYTES_MAX).read_to_end(environ).ok()?;
-        environ
-            .split(|byte| *byte == 0)
-            .find_map(|pair| pair.strip_prefix(MARK_VARIABLE.as_bytes())?.strip_prefix(b"="))
-            .and_then(|mark| std::str::from_utf8(mark).ok())
+    /// Whether [`ProcessTable::children`] works: the kernel may be built without it.
+    pub(crate) fn has_child_lists(&self) -> bool {
+        self.root.join("thread-self/children").exists()
     }
 
     /// The children of all threads of a process.
-    fn children(&self, pid: u32) -> Vec<ProcessRow> {
+    pub(crate) fn children(&self, pid: u32) -> Vec<ProcessRow> {
         let Ok(threads) = fs::read_dir(self.root.join(pid.to_string()).join("task")) else {
             return Vec::new();
         };
@@ -128,16 +51,25 @@ impl ProcessTable {
             .collect()
     }
 
-    fn rows(&self) -> Vec<ProcessRow> {
-        self.pids().filter_map(|pid| self.row(pid)).collect()
+    /// Reads the variables of a process, each of which ends with a zero byte. `None` if the process
+    /// has exited or hides them.
+    pub(crate) fn read_environment(&self, pid: u32, environment: &mut Vec<u8>) -> Option<()> {
+        environment.clear();
+        let file = File::open(self.root.join(pid.to_string()).join("environ")).ok()?;
+        file.take(ENVIRON_BYTES_MAX).read_to_end(environment).ok()?;
+        Some(())
     }
 
-    fn pids(&self) -> impl Iterator<Item = u32> {
-        fs::read_dir(&self.root)
-            .into_iter()
-            .flatten()
-            .flatten()
-            .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+    /// The executable of a process.
+    pub(crate) fn executable(&self, pid: u32) -> Option<PathBuf> {
+        fs::read_link(self.root.join(pid.to_string()).join("exe")).ok()
+    }
+
+    /// The resident memory of a process without its descendants.
+    pub(crate) fn resident_bytes(&self, pid: u32) -> Option<u64> {
+        let file = self.root.join(pid.to_string()).join("statm");
+        let pages: u64 = fs::read_to_string(file).ok()?.split(' ').nth(1)?.parse().ok()?;
+        Some(pages * rustix::param::page_size() as u64)
     }
 }
 
@@ -159,6 +91,7 @@ fn parse_stat(line: &[u8]) -> Option<ProcessRow> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     /// A table of `(pid, parent, state)`, with or without the kernel's lists of children.
     fn table(rows: &[(u32, u32, &str)], has_lists: bool) -> (tempfile::TempDir, ProcessTable) {
@@ -215,12 +148,5 @@ mod tests {
         assert!(!table.has_mark(10, "m-2"));
         assert!(!table.has_mark(10, "m"));
         assert!(!table.has_mark(12, "m-1"));
-    }
-
-    #[test]
-    fn this_process_is_in_the_real_table() {
-        let row = ProcessTable::system().row(std::process::id()).unwrap();
-        assert!(!row.zombie);
-        assert_eq!(row.parent, std::os::unix::process::parent_id());
     }
 }

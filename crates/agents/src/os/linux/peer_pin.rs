@@ -52,4 +52,10 @@ impl PeerPin {
             }
         }
     }
+
+    /// Whether the exit of the process would be noticed.
+    #[cfg(test)]
+    pub(crate) fn notices_exit(&self) -> bool {
+        !matches!(self, PeerPin::Unsupported)
+    }
 }

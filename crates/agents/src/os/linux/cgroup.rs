@@ -5,7 +5,7 @@
 //! A group is not a security boundary: a process with the uid of the groups' owner can move itself
 //! to another group.
 
-use super::ProcessIdentity;
+use crate::os::ProcessIdentity;
 use rustix::process::geteuid;
 use std::{
     fs, io,
