@@ -11,6 +11,7 @@ mod ratchet;
 mod report;
 mod retries;
 mod source;
+mod systems;
 mod tracked;
 mod workflows;
 
@@ -74,6 +75,7 @@ fn find_complaints(files: &[String]) -> Vec<String> {
             "rs" => {
                 complaints.extend(source::check(path, &text));
                 complaints.extend(purity::check(path, &text));
+                complaints.extend(systems::check(path, &text));
                 functions.extend(named_tests::functions(&text).map(str::to_owned));
             }
             "md" => complaints.extend(prose::check_links(path, &text)),
