@@ -42,6 +42,26 @@ fn units_pass_only_valid_flags() {
     assert_eq!(lines, 4);
 }
 
+/// Read by another parser of property lists than ours: we have none.
+#[test]
+fn launchd_agent_is_a_property_list_and_starts_the_daemon() {
+    let script =
+        "import json, plistlib, sys; print(json.dumps(plistlib.load(open(sys.argv[1], 'rb'))))";
+    let python = std::env::var_os("JACKFIELD_PYTHON").unwrap_or_else(|| "python3".into());
+    let mut parse = Command::new(python);
+    parse.args(["-c", script]).arg(deploy("dev.jackfield.daemon.plist"));
+    let parsed = finish(parse, SOON);
+    assert!(parsed.status.success(), "{parsed:?}");
+    let agent: serde_json::Value = serde_json::from_slice(&parsed.stdout).unwrap();
+    assert_eq!(agent["Label"], "dev.jackfield.daemon", "launchctl finds the file by its label");
+    assert_eq!(agent["KeepAlive"]["SuccessfulExit"], false, "a stopped daemon stays stopped");
+    let command = agent["ProgramArguments"].as_array().unwrap();
+    assert_eq!(command[0], "/usr/local/bin/jackfield");
+    let args = command[1..].iter().map(|it| it.as_str().unwrap()).chain(["--help"]);
+    let told = Home::new().run(&args.collect::<Vec<_>>(), SOON);
+    assert!(told.status.success(), "{told:?}");
+}
+
 /// Every unit has these, including the one of hosts, whose agents need more permissions than a gateway.
 #[test]
 fn units_are_hardened() {
