@@ -29,5 +29,6 @@ mod text;
 mod transcript;
 mod view;
 
+pub use hub::{AgentEntry, AgentOverview, OverviewLine};
 pub use keymap::{EditingKeys, KeyBindingError, check_key_bindings};
 pub use terminal::{DaemonAccess, DaemonStart, TuiEnd, TuiError, TuiOptions, run_tui};

@@ -4,8 +4,8 @@ use crate::{
     app::AppState,
     demo_settings::demo_settings,
     hub::{
-        ConnectionState, HubUpdate, LogPage, LogRange, OpenRequest, RequestOption, SessionRow,
-        SessionState,
+        AgentEntry, AgentOverview, ConnectionState, HubUpdate, LogPage, LogRange, OpenRequest,
+        RequestOption, SessionRow, SessionState,
     },
     keymap::KeyBindings,
     page::{AppEffect, AppInput, ViewOptions},
@@ -34,6 +34,17 @@ pub(crate) fn session_row(id: &str) -> SessionRow {
         updated_at: "2026-11-18T06:00:00.000Z".to_owned(),
         ..SessionRow::default()
     }
+}
+
+/// Installed agents.
+pub(crate) fn demo_agents(names: &[&str]) -> AgentOverview {
+    let remark = |name: &str| match name {
+        "claude" => "2.1.325 (Claude Code), logged in",
+        "chat" => "Jackfield's own agent; needs OPENAI_BASE_URL",
+        _ => "/usr/local/bin/codex\u{1b}[2J",
+    };
+    let entry = |it: &&str| AgentEntry { name: (*it).to_owned(), remark: remark(it).to_owned() };
+    AgentOverview { installed: names.iter().map(entry).collect(), suggested: Vec::new() }
 }
 
 /// Sessions in several projects and in all states.

@@ -3,17 +3,22 @@
 use super::ps;
 use crate::{
     context::CommandContext,
-    hub::{SessionRow, list_sessions, unique_prefix_length},
-    out::{NAME, paint},
+    hub::{OWN_AGENT, SessionRow, list_sessions, survey_agents, unique_prefix_length},
+    out::{BRIGHT, NAME, paint},
     report::CommandError,
 };
+use jackfield_tui::{AgentOverview, OverviewLine};
 
 pub(crate) fn run(context: &CommandContext) -> Result<(), CommandError> {
     let Some(mut conn) = context.daemon.connect_if_running("status")? else {
         context
             .output
             .print_line("no daemon is running; the next command that needs it starts it")?;
-        return print_next(context, "jackfield run \"What does this project do?\" -- goose acp");
+        return if context.daemon.paths().journal().exists() {
+            print_next(context, "jackfield sessions list")
+        } else {
+            print_first_steps(context)
+        };
     };
     let all = list_sessions(&mut conn)?;
     let live: Vec<&SessionRow> = all.iter().filter(|it| it.is_live()).collect();
@@ -37,10 +42,32 @@ pub(crate) fn run(context: &CommandContext) -> Result<(), CommandError> {
         (None, None, Some(row)) => {
             print_next(context, &format!("jackfield run -s {} \"…\"", short(row)))
         }
-        (None, None, None) => {
-            print_next(context, "jackfield run \"What does this project do?\" -- goose acp")
-        }
+        (None, None, None) => print_first_steps(context),
     }
+}
+
+/// What the terminal interface shows to a user without sessions.
+fn print_first_steps(context: &CommandContext) -> Result<(), CommandError> {
+    let overview = survey_agents(context.daemon.paths());
+    context.output.print_line("")?;
+    for line in overview.lines() {
+        context.output.print_line(&match line {
+            OverviewLine::Heading(text) => paint(BRIGHT, text),
+            OverviewLine::Entry(text) => format!("  {text}"),
+            OverviewLine::Blank => String::new(),
+        })?;
+    }
+    context.output.print_line("")?;
+    print_next(context, &first_command(&overview))
+}
+
+/// Starts an installed agent, or installs one.
+fn first_command(overview: &AgentOverview) -> String {
+    if let Some(suggested) = overview.suggested.first() {
+        return format!("jackfield agents install {}", suggested.name);
+    }
+    let agent = overview.installed.first().map_or(OWN_AGENT, |it| &it.name);
+    format!("jackfield run --agent {agent} \"What does this project do?\"")
 }
 
 fn print_next(context: &CommandContext, command: &str) -> Result<(), CommandError> {

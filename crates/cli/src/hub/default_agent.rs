@@ -7,7 +7,7 @@ use jackfield_daemon::{Paths, Settings, environment, load_catalog};
 use std::collections::BTreeSet;
 
 /// Jackfield's own agent, which is always there. It is chosen only if no other agent is installed.
-const OWN_AGENT: &str = "chat";
+pub(crate) const OWN_AGENT: &str = "chat";
 
 /// The default agent, or the only installed one. The error lists what is installed.
 pub(crate) fn choose_default_agent(daemon: &DaemonConnector) -> Result<String, CommandError> {

@@ -1,14 +1,12 @@
 //! The daemon as the terminal interface finds and starts it.
 
-use super::{
-    BlockingSocket, DaemonConnector, EndpointAddress, find_installed_agents, load_settings,
-};
+use super::{BlockingSocket, DaemonConnector, EndpointAddress, survey_agents};
 use crate::{
     out::{ColorMode, CommandOutput},
     report::CommandError,
 };
 use jackfield_daemon::Paths;
-use jackfield_tui::{DaemonAccess, DaemonStart};
+use jackfield_tui::{AgentOverview, DaemonAccess, DaemonStart};
 use std::error::Error as _;
 
 /// Connects from any thread, and prints nothing.
@@ -43,9 +41,8 @@ impl DaemonAccess for InterfaceDaemon {
         })
     }
 
-    fn list_agents(&self) -> Vec<String> {
-        let settings = load_settings(&self.paths).unwrap_or_default();
-        find_installed_agents(&self.paths, &settings).into_iter().collect()
+    fn list_agents(&self) -> AgentOverview {
+        survey_agents(&self.paths)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The client side of the connection to the daemon: finding or starting a daemon, sending requests, reading events.
 
 mod agent_choice;
+mod agent_overview;
 mod bridge;
 mod bridge_link;
 mod connection;
@@ -21,10 +22,11 @@ mod storage;
 pub(crate) use agent_choice::{
     AgentChoice, caller_environment, resolve_directory, send_connect, working_directory,
 };
+pub(crate) use agent_overview::survey_agents;
 pub(crate) use bridge::{BridgeEnd, BridgeHandle, RunningTurns};
 pub(crate) use bridge_link::{BridgeLink, DaemonLink, InProcessLink, LinkClient};
 pub(crate) use connection::{CommandConnection, ConnectionEvent};
-pub(crate) use default_agent::{choose_default_agent, find_installed_agents};
+pub(crate) use default_agent::{OWN_AGENT, choose_default_agent, find_installed_agents};
 pub(crate) use event_sources::on_termination_signals;
 pub(crate) use in_process::{
     GUARD_SUBCOMMAND, InProcessHub, UNENCRYPTED_HINT, boot_error, default_options, guard_command,

@@ -13,7 +13,7 @@ mod session_table;
 mod tests;
 
 use crate::{
-    hub::{HubUpdate, RequestNumber, SessionRow},
+    hub::{AgentOverview, HubRequest, HubUpdate, RequestNumber, SessionRow},
     keymap::KeyContext,
     page::{AppInput, LineField, UpdateContext},
 };
@@ -40,6 +40,8 @@ pub(crate) struct BoardState {
     choice: ListChoice,
     cursor: ListCursor,
     size: (u16, u16),
+    /// The agents on this machine, for a user without sessions.
+    agents: Option<AgentOverview>,
     /// The lists of the hub have arrived.
     has_lists: bool,
     /// The field of the filter has the focus.
@@ -77,6 +79,9 @@ impl BoardState {
                     self.has_lists = true;
                     self.cursor.select_first(&self.table, &self.list, self.list_height());
                 }
+                if sessions.is_empty() {
+                    cx.send(HubRequest::ListAgents);
+                }
             }
             HubUpdate::Changes { sessions, removed, .. } => {
                 let mut is_moved = false;
@@ -93,8 +98,9 @@ impl BoardState {
             }
             HubUpdate::Agents(agents) => {
                 if let Some(BoardDialog::NewSession(dialog)) = &mut self.dialog {
-                    dialog.agents = Some(agents.clone());
+                    dialog.agents = Some(agents.names());
                 }
+                self.agents = Some(agents.clone());
             }
             HubUpdate::Outcome { number, result } => self.on_outcome(cx, *number, result),
             _ => {}
@@ -141,6 +147,11 @@ impl BoardState {
 
     pub(crate) fn dialog(&self) -> Option<&BoardDialog> {
         self.dialog.as_ref()
+    }
+
+    /// The agents on this machine, if there are no sessions at all.
+    pub(crate) fn overview(&self) -> Option<&AgentOverview> {
+        self.agents.as_ref().filter(|_| self.has_lists && self.table.rows().is_empty())
     }
 
     /// The field of the filter, if it is shown.

@@ -4,7 +4,7 @@ use crate::{
     hub::{HubRequest, HubUpdate, RequestNumber, SessionRow, SessionState},
     page::{ActivePage, AppEffect, AppInput},
     session::SessionView,
-    test_data::{TestApp, control_key, demo_rows, session_row},
+    test_data::{TestApp, control_key, demo_agents, demo_rows, session_row},
 };
 use crossterm::event::{KeyCode, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use serde_json::json;
@@ -199,11 +199,23 @@ fn new_session_does_not_take_the_focus_from_another_page() {
 }
 
 #[test]
+fn agents_are_listed_only_for_a_user_without_sessions() {
+    let mut app = TestApp::new(80, 24);
+    let lists = |sessions| HubUpdate::Lists { sessions, requests: Vec::new() };
+    assert_eq!(requests(&app.hub(lists(Vec::new()))), [HubRequest::ListAgents]);
+    app.hub(HubUpdate::Agents(demo_agents(&["claude"])));
+    assert!(app.state.board.overview().is_some());
+    app.change_rows(vec![session_row("s-1")]);
+    assert_eq!(app.state.board.overview(), None);
+    assert_eq!(requests(&app.hub(lists(demo_rows()))), []);
+}
+
+#[test]
 fn agent_and_directory_of_a_new_session_are_chosen() {
     let mut app = demo_app();
     let effects = app.type_text("N");
     assert_eq!(requests(&effects), [HubRequest::ListAgents]);
-    app.hub(HubUpdate::Agents(vec!["claude".into(), "codex".into()]));
+    app.hub(HubUpdate::Agents(demo_agents(&["claude", "codex"])));
     app.press(KeyCode::Down);
     app.press(KeyCode::Down);
     app.press(KeyCode::Down);

@@ -118,6 +118,6 @@ pub(crate) enum HubRequest {
     DeleteSession {
         session: String,
     },
-    /// Names of agents that can be started.
+    /// The agents that can be started.
     ListAgents,
 }

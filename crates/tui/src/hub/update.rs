@@ -1,6 +1,6 @@
 //! What the hub reports to the interface.
 
-use super::{LogRange, OpenRequest, RequestNumber, SessionRow};
+use super::{AgentOverview, LogRange, OpenRequest, RequestNumber, SessionRow};
 use jackfield_events::ReceivedEvent;
 use jackfield_views::options::SettingOffer;
 use serde_json::Value;
@@ -47,7 +47,7 @@ pub(crate) enum HubUpdate {
         session: String,
         prompts: Vec<QueuedPrompt>,
     },
-    Agents(Vec<String>),
+    Agents(AgentOverview),
     /// How a request ended: its result, or the error as a sentence.
     Outcome {
         number: RequestNumber,

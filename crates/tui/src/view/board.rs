@@ -3,13 +3,13 @@
 use super::{
     board_columns::{BoardColumns, MARK_CELLS},
     board_dialog::draw_dialog,
+    board_empty::draw_empty,
     header::state_style,
     selection::draw_selection,
 };
 use crate::{
     app::AppState,
     board::{BoardLine, BoardRow, BoardState, ProjectGroup, SessionFilter, StateGroup},
-    keymap::{KeyAction, KeyContext},
     text::{
         ViewTheme, cell_width, format_age, format_cost, sanitize_line, shorten_path, truncate_cells,
     },
@@ -223,40 +223,4 @@ fn push_right_cell(line: &mut String, text: &str, width: usize) {
     line.extend(std::iter::repeat_n(' ', width - cell_width(&text)));
     line.push_str(&text);
     line.push(' ');
-}
-
-/// Says why there is nothing, and what to do next.
-fn draw_empty(state: &AppState, rows: impl Iterator<Item = Rect>, buffer: &mut Buffer) {
-    let key = |action| state.keymap.key_label(KeyContext::Board, action).unwrap_or_default();
-    let board = &state.board;
-    let closed = board.list().hidden_closed;
-    let home = state.options.home.as_deref().unwrap_or_default();
-    let cwd = shorten_path(&state.options.cwd, home, 40);
-    let filter = board.filter().map(|it| it.text().trim().to_owned()).filter(|it| !it.is_empty());
-    let mut next = Vec::new();
-    let what = if let Some(filter) = filter {
-        let clear = key(KeyAction::GoBack);
-        next.push(format!("{clear} clears the filter"));
-        format!("No session matches “{filter}”")
-    } else if !board.has_lists() {
-        "Waiting for the list of sessions…".to_owned()
-    } else {
-        next.push(format!("{} starts one in {cwd}", key(KeyAction::NewSession)));
-        next.push(format!("{} asks for agent and directory", key(KeyAction::NewSessionWithAgent)));
-        if closed == 0 { "No sessions yet" } else { "No open sessions" }.to_owned()
-    };
-    if closed > 0 {
-        let them = if closed == 1 {
-            "1 closed session".into()
-        } else {
-            format!("{closed} closed sessions")
-        };
-        next.push(format!("{} shows {them}", key(KeyAction::ToggleClosed)));
-    }
-    let lines = std::iter::once((what, state.theme.strong))
-        .chain(next.into_iter().map(|it| (it, state.theme.dim)));
-    for ((text, style), row) in lines.zip(rows.skip(1)) {
-        let text = truncate_cells(&format!("  {text}"), usize::from(row.width));
-        Line::styled(text, style).render(row, buffer);
-    }
 }

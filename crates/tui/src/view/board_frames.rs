@@ -1,8 +1,8 @@
 //! Snapshots of the board in several sizes.
 
 use crate::{
-    hub::{ConnectionState, HubUpdate, SessionRow, SessionState},
-    test_data::{TestApp, demo_rows, fleet_rows, frame_tests, session_row},
+    hub::{AgentEntry, AgentOverview, ConnectionState, HubUpdate, SessionRow, SessionState},
+    test_data::{TestApp, demo_agents, demo_rows, fleet_rows, frame_tests, session_row},
 };
 use crossterm::event::KeyCode;
 
@@ -33,6 +33,25 @@ fn many_rows() -> Vec<SessionRow> {
 frame_tests! {
     board_before_lists: |size| TestApp::new(size.0, size.1),
     board_without_sessions: |size| TestApp::with_lists(size, Vec::new(), Vec::new()),
+    board_with_agents_only: |size| {
+        let mut app = TestApp::with_lists(size, Vec::new(), Vec::new());
+        app.hub(HubUpdate::Agents(demo_agents(&["claude", "codex", "chat"])));
+        app
+    },
+    board_without_agents: |size| {
+        let mut app = TestApp::with_lists(size, Vec::new(), Vec::new());
+        let entry = |name: &str, package: &str| AgentEntry {
+            name: name.to_owned(),
+            remark: format!("npm install -g {package}"),
+        };
+        let suggested = vec![
+            entry("claude", "@anthropic-ai/claude-code"),
+            entry("codex", "@openai/codex"),
+            entry("opencode", "opencode-ai"),
+        ];
+        app.hub(HubUpdate::Agents(AgentOverview { suggested, ..demo_agents(&["chat"]) }));
+        app
+    },
     board_with_closed_sessions_only: |size| {
         let closed = |it: &str| SessionRow { state: SessionState::Closed, ..session_row(it) };
         TestApp::with_lists(size, vec![closed("s-1"), closed("s-2")], Vec::new())
@@ -56,7 +75,7 @@ frame_tests! {
     board_new_session: |size| {
         let mut app = board(size);
         app.type_text("N");
-        app.hub(HubUpdate::Agents(["claude", "codex", "gemini", "opencode"].map(str::to_owned).into()));
+        app.hub(HubUpdate::Agents(demo_agents(&["claude", "codex", "gemini", "opencode"])));
         press_all(app, &[KeyCode::Down, KeyCode::Down])
     },
     board_rename: |size| press_all(board(size), &[KeyCode::Down, KeyCode::Char('r')]),

@@ -3,6 +3,7 @@
 mod board;
 mod board_columns;
 mod board_dialog;
+mod board_empty;
 #[cfg(test)]
 mod board_frames;
 mod composer;

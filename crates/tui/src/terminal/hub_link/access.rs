@@ -1,5 +1,6 @@
 //! Opens connections to the hub.
 
+use crate::hub::AgentOverview;
 use jackfield_hub_client::{ClientProtocol, HubClientError, HubConnection};
 use jackfield_protocol::acp::Method;
 use jackfield_transport::BlockingSocket;
@@ -24,8 +25,8 @@ pub trait DaemonAccess: Send + Sync {
     /// Connects to the daemon; `None` if none runs and none may be started. The error is a sentence.
     fn dial(&self, start: DaemonStart) -> Result<Option<BlockingSocket>, String>;
 
-    /// The names of the agents that can be started.
-    fn list_agents(&self) -> Vec<String>;
+    /// The agents that can be started.
+    fn list_agents(&self) -> AgentOverview;
 }
 
 /// Why a request or a connection failed.

@@ -1,7 +1,7 @@
 //! The link against a scripted hub on a real socket.
 
 use super::*;
-use crate::hub::{ConnectionState, LogRange, PromptDelivery, SettingValue};
+use crate::hub::{AgentOverview, ConnectionState, LogRange, PromptDelivery, SettingValue};
 use jackfield_transport::BlockingSocket;
 use serde_json::json;
 use std::{
@@ -36,8 +36,8 @@ impl DaemonAccess for PathBuf {
         UnixStream::connect(self).map(|it| Some(it.into())).map_err(|it| it.to_string())
     }
 
-    fn list_agents(&self) -> Vec<String> {
-        vec!["goose".to_owned()]
+    fn list_agents(&self) -> AgentOverview {
+        AgentOverview::default()
     }
 }
 
