@@ -80,6 +80,11 @@ impl ProcessLedger {
         Ok(ProcessLedger { dir, boot_id, daemon, groups, sweeper, trees, watcher })
     }
 
+    /// Whether a daemon that is started here may put each agent into a control group of its own.
+    pub fn has_control_groups() -> bool {
+        cgroup::delegated_directory().is_some()
+    }
+
     /// A ledger without files, for a process that itself runs below a guard, whose ledger suffices.
     pub fn without_files() -> ProcessLedger {
         let (dir, boot_id) = (PathBuf::new(), String::new());

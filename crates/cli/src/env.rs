@@ -44,6 +44,7 @@ pub(crate) const DRAIN_TIMEOUT: &str = "JACKFIELD_DRAIN_TIMEOUT";
 pub(crate) const DRY_RUN: &str = "JACKFIELD_DRY_RUN";
 pub(crate) const EVENTS: &str = "JACKFIELD_EVENTS";
 pub(crate) const EXPORT_FORMAT: &str = "JACKFIELD_EXPORT_FORMAT";
+pub(crate) const FIX: &str = "JACKFIELD_FIX";
 pub(crate) const FLEET: &str = "JACKFIELD_FLEET";
 pub(crate) const FLEET_CERTS: &str = "JACKFIELD_FLEET_CERTS";
 pub(crate) const FOLLOW: &str = "JACKFIELD_FOLLOW";

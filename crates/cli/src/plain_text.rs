@@ -1,7 +1,7 @@
 //! Text for people: escaped, shortened, counted. Nothing here prints.
 
 use jackfield_protocol::visible;
-use std::borrow::Cow;
+use std::{borrow::Cow, path::Path};
 
 /// Escapes control characters, so that text cannot control the terminal.
 pub(crate) fn escape_control_chars(text: &str) -> Cow<'_, str> {
@@ -35,9 +35,26 @@ pub(crate) fn to_one_line(text: &str, chars_max: usize) -> String {
     format!("{}…", start.trim_end())
 }
 
+/// A path as a word of a shell command.
+pub(crate) fn quote_path(path: &Path) -> String {
+    let text = path.display().to_string();
+    let is_plain = |it: char| it.is_alphanumeric() || "/._-+@%:,=".contains(it);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text;
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn path_with_spaces_or_quotes_is_one_word_of_a_shell() {
+        assert_eq!(quote_path(Path::new("/home/me/.local")), "/home/me/.local");
+        assert_eq!(quote_path(Path::new("/mnt/c/My Files")), "'/mnt/c/My Files'");
+        assert_eq!(quote_path(Path::new("/it's")), r"'/it'\''s'");
+    }
 
     #[test]
     fn text_is_joined_to_one_line_and_cut() {

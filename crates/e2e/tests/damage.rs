@@ -30,7 +30,7 @@ fn who_loads_a_session_with_a_damaged_record_is_told_and_nobody_waits() {
 
     let run = |args: &[&str]| home.run(args, Duration::from_secs(20));
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let doctor = run(&["doctor"]);
+    let doctor = run(&["doctor", "journal"]);
     let told = format!("of {damaged} cannot be read: the checksum of the record does not match");
     assert!(text(&doctor.stdout).contains(&told), "{doctor:?}");
     let refused = run(&["sessions", "export", &damaged]);

@@ -88,7 +88,7 @@ fn a_full_disk_is_shown_everywhere_and_what_waits_is_written_later() {
     let ready = web.get("/readyz");
     assert_eq!(ready.status, 503);
     assert!(ready.json()["error"]["message"].as_str().unwrap().contains("the disk is full"));
-    let doctor = home.run(&["doctor"], BOUND);
+    let doctor = home.run(&["doctor", "daemon", "journal"], BOUND);
     assert!(!doctor.status.success());
     assert!(stdout(&doctor).contains("fix: free space"), "{doctor:?}");
     let log = home.run(&["log", &session], BOUND);
@@ -124,7 +124,7 @@ fn a_journal_that_is_moved_away_acknowledges_nothing_until_it_is_back() {
     assert_eq!(notice["params"]["cause"], "file_changed");
     let error = notice["params"]["error"].as_str().unwrap();
     assert!(error.contains("journal.db` was removed while it was in use"), "{error}");
-    let doctor = home.run(&["doctor"], BOUND);
+    let doctor = home.run(&["doctor", "daemon", "journal"], BOUND);
     assert!(stdout(&doctor).contains("fix: put the file back"), "{doctor:?}");
 
     fs::rename(&aside, &journal).unwrap();
@@ -145,7 +145,7 @@ fn a_daemon_whose_journal_was_removed_for_good_still_stops() {
     let (mut client, session) = session(&home);
     fs::remove_file(home.path().join("state/journal.db")).unwrap();
     // Before anything is written: the daemon has another file open than the one that is there.
-    let doctor = home.run(&["doctor"], BOUND);
+    let doctor = home.run(&["doctor", "daemon", "journal"], BOUND);
     assert!(stdout(&doctor).contains("was removed while the daemon"), "{doctor:?}");
     client.send_prompt(&session, "say lost");
     client.until("the notice", is_notice(false));
@@ -162,7 +162,7 @@ fn a_wal_that_is_gone_after_a_crash_is_said_by_the_next_daemon() {
     drop(client);
     daemon.kill_9();
     fs::remove_file(home.path().join("state/journal.db-wal")).unwrap();
-    let doctor = home.run(&["doctor"], BOUND);
+    let doctor = home.run(&["doctor", "daemon", "journal"], BOUND);
     assert!(stdout(&doctor).contains("the journal lacks"), "{doctor:?}");
     let daemon = home.serve(&[]);
     let ps = home.run(&["ps"], BOUND);
@@ -179,7 +179,7 @@ fn doctor_names_a_read_only_disk_and_does_not_touch_the_journal() {
     drop(session(&home));
     daemon.stop();
     state.make_read_only();
-    let doctor = home.run(&["doctor"], BOUND);
+    let doctor = home.run(&["doctor", "daemon", "journal"], BOUND);
     let said = stdout(&doctor);
     assert!(said.contains("is read-only") && said.contains("remount,rw"), "{said}");
     assert!(!said.contains(".bad"), "{said}");

@@ -69,7 +69,7 @@ pub use listen::{ClientListener, EXHAUSTED_PAUSE, is_exhausted};
 pub use listen_error::{AcceptError, BindError};
 pub use relay::{RelayEnd, read_ready, relay_bytes, wait_for_reader_exit, write_all_ready};
 pub use socket::remove_stale_socket;
-pub use socket_path::PathTooLong;
+pub use socket_path::{PathTooLong, check_length as check_socket_path};
 pub use socket_system::{peer_pid, send_datagram};
 pub use stdio::open_stdio;
 pub use stream::{ClientStream, UnixPeer, stream_pair};

@@ -16,7 +16,8 @@ pub struct PathTooLong {
     path: PathBuf,
 }
 
-pub(crate) fn check_length(path: &Path) -> Result<(), PathTooLong> {
+/// Whether a socket can have this path.
+pub fn check_length(path: &Path) -> Result<(), PathTooLong> {
     if path.as_os_str().len() <= PATH_BYTES_MAX {
         Ok(())
     } else {

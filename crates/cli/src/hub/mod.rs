@@ -22,7 +22,7 @@ mod storage;
 pub(crate) use agent_choice::{
     AgentChoice, caller_environment, resolve_directory, send_connect, working_directory,
 };
-pub(crate) use agent_overview::survey_agents;
+pub(crate) use agent_overview::{MODEL_SERVER, describe_login, survey_agents};
 pub(crate) use bridge::{BridgeEnd, BridgeHandle, RunningTurns};
 pub(crate) use bridge_link::{BridgeLink, DaemonLink, InProcessLink, LinkClient};
 pub(crate) use connection::{CommandConnection, ConnectionEvent};

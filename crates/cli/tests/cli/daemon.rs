@@ -19,7 +19,7 @@ while read -r line; do
   esac
 done"#;
 
-fn read_status(home: &TestHome) -> Value {
+pub(crate) fn read_status(home: &TestHome) -> Value {
     let outcome = home.run(&["daemon", "status", "--format", "json"]);
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     serde_json::from_str(&outcome.stdout).unwrap()
@@ -110,59 +110,6 @@ fn concurrent_commands_start_one_daemon() {
 }
 
 #[test]
-fn doctor_passes_for_a_new_home_and_a_running_daemon() {
-    let home = TestHome::new();
-    insta::assert_snapshot!("doctor_new", home.run(&["doctor"]).to_snapshot());
-    assert_eq!(home.run(&["daemon", "start"]).code, 0);
-    let pid = read_status(&home)["pid"].to_string();
-    let printed = home.run(&["doctor"]).to_snapshot().replace(&pid, "[PID]");
-    insta::assert_snapshot!("doctor_running", printed);
-    assert_eq!(home.run(&["daemon", "stop"]).code, 0);
-    insta::assert_snapshot!("doctor_stopped", home.run(&["doctor"]).to_snapshot());
-    let json = home.run(&["doctor", "--format", "json"]);
-    let json: Value = serde_json::from_str(&json.stdout).unwrap();
-    assert!(json["checks"].as_array().unwrap().iter().all(|it| it["ok"] == true));
-}
-
-#[test]
-fn doctor_reports_problems_with_a_fix() {
-    use std::os::unix::fs::PermissionsExt as _;
-    let home = TestHome::new();
-    home.write_config("[agents.x]\ncommand = [\"no-such-agent\"]\n");
-    let state = home.path().join("state/jackfield");
-    std::fs::create_dir_all(state.join("ledger")).unwrap();
-    std::fs::set_permissions(&state, std::fs::Permissions::from_mode(0o755)).unwrap();
-    std::fs::write(state.join("ledger/x.json"), "{}").unwrap();
-    std::fs::write(state.join("journal.db"), "this is no database, and long enough to see it")
-        .unwrap();
-    std::fs::write(home.path().join("run/jackfield"), "").unwrap();
-    let outcome = home.run(&["doctor"]);
-    insta::assert_snapshot!("doctor_sick", outcome.to_snapshot());
-    assert_eq!(outcome.code, 1);
-    home.write_config("agnets = 1\n");
-    let printed = home.run(&["doctor", "--format", "quiet"]).to_snapshot();
-    assert!(printed.contains("unknown key `agnets`"), "{printed}");
-}
-
-#[test]
-fn file_in_place_of_a_parent_directory_is_named_by_doctor_and_run() {
-    let home = TestHome::new();
-    for name in ["state", "run"] {
-        let file = home.path().join(name);
-        std::fs::remove_dir(&file).unwrap();
-        std::fs::write(&file, "").unwrap();
-        let outcome = home.run(&["doctor"]);
-        assert_eq!(outcome.code, 1);
-        let expected = format!("cannot be created: [HOME]/{name} is not a directory");
-        assert!(outcome.stdout.contains(&expected), "{}", outcome.stdout);
-        let outcome = home.run(&["run", "hi", "--", "goose"]);
-        assert!(outcome.stderr.contains(&format!("[HOME]/{name}/")), "{}", outcome.stderr);
-        std::fs::remove_file(&file).unwrap();
-        std::fs::create_dir(&file).unwrap();
-    }
-}
-
-#[test]
 fn removed_current_directory_is_named() {
     let home = TestHome::new();
     let dir = home.path().join("project/gone");
@@ -241,7 +188,7 @@ fn daemon_is_found_with_and_without_the_runtime_dir_variable() {
         assert_eq!((&found["pid"], &found["address"]), (&started["pid"], &started["address"]));
         let ps = stdout_of(&mut command(&home, &["ps", "--format", "quiet"]));
         assert!(ps.starts_with("s-"), "{ps}");
-        let doctor = stdout_of(&mut command(&home, &["doctor"]));
+        let doctor = stdout_of(&mut command(&home, &["doctor", "daemon"]));
         assert!(doctor.contains(started["address"].as_str().unwrap()), "{doctor}");
         // Another daemon listens on the socket of this environment.
         let other = home.path().join("other-state");

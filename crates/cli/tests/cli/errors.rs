@@ -272,7 +272,7 @@ fn failed_check_of_doctor_is_exit_code_1() {
     FakeHub::new()
         .on("_jackfield/status", &[crate::fake_hub::response(&daemon_status("0.0.0"))])
         .start(&home);
-    let outcome = home.run(&["doctor", "--format", "quiet"]);
+    let outcome = home.run(&["doctor", "daemon", "--format", "quiet"]);
     insta::assert_snapshot!("error_unhealthy", without_pid(&outcome.to_snapshot()));
     assert_eq!(outcome.code, 1);
 }

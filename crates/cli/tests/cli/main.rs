@@ -12,6 +12,7 @@ mod attach;
 mod completion;
 mod config;
 mod daemon;
+mod doctor;
 mod errors;
 mod fake_hub;
 mod help;

@@ -37,10 +37,13 @@ fn doctor_reports_a_daemon_that_hangs_and_does_not_open_its_journal() {
     let home = Home::new();
     let daemon = home.serve(&[]);
     freeze(&daemon);
-    let output = home.run(&["doctor"], BOUND);
+    let output = home.run(&["doctor", "daemon", "journal"], BOUND);
     let told = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(1), "{told}{}", said(&output));
-    assert!(told.contains(&format!("error daemon   the daemon (pid {})", daemon.pid())), "{told}");
+    assert!(
+        told.contains(&format!("problem daemon    the daemon (pid {})", daemon.pid())),
+        "{told}"
+    );
     assert!(told.contains("jackfield daemon stop --force"), "{told}");
     assert!(told.contains("journal.db is in use by a daemon and was not checked"), "{told}");
     daemon.signal(Signal::CONT);

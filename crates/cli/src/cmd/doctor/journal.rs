@@ -1,14 +1,15 @@
 //! Checks the journal: whether it can be written, whether the daemon uses the file at its path, and whether its records
 //! are intact.
 
-use super::DoctorCheck;
+use super::{check_context::CheckContext, finding::DoctorFinding, folders::own_user};
 use crate::{
     hub::{lost_records_warning, storage_warning},
-    plain_text::{format_count, format_event_range},
+    plain_text::{format_count, format_event_range, quote_path},
 };
+use jackfield_events::SessionSummary;
 use jackfield_journal::{DamagedEvents, DurabilityLevel, Journal, JournalInspection, OpenError};
 use jackfield_protocol::chain;
-use rustix::fs::{Access, access, statvfs};
+use rustix::fs::{Access, access};
 use serde_json::Value;
 use std::{
     collections::BTreeSet,
@@ -18,10 +19,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-const NAME: &str = "journal";
 const MIB: u64 = 1024 * 1024;
-/// With less free space, a session may fill the disk within minutes.
-const FREE_BYTES_MIN: u64 = 64 * MIB;
 /// How long the records are compared with their checksums.
 const INSPECTION_MAX: Duration = Duration::from_secs(3);
 
@@ -32,40 +30,40 @@ pub(super) struct RunningDaemon<'a> {
 }
 
 /// The first problem, or a summary.
-pub(super) fn check_journal(
-    path: &Path,
-    daemon: Option<&RunningDaemon<'_>>,
-    is_running: bool,
-) -> DoctorCheck {
-    if is_running && daemon.is_none() {
+pub(super) fn check_journal(context: &CheckContext<'_>) -> Vec<DoctorFinding> {
+    let path = context.paths.journal();
+    let daemon = context.daemon().running();
+    if context.daemon().is_running && daemon.is_none() {
         // The daemon may be in the middle of a write, so a check would prove nothing.
-        let path = path.display();
-        return DoctorCheck::passed(
-            NAME,
-            format!("{path} is in use by a daemon and was not checked"),
-        );
+        let found = format!("{} is in use by a daemon and was not checked", path.display());
+        return vec![DoctorFinding::ok(found)];
     }
-    let found = check_daemon_storage(daemon)
-        .and_then(|()| check_identity(path, daemon))
-        .and_then(|()| check_disk(path))
-        .and_then(|()| check_content(path));
-    match found {
-        Ok(found) => DoctorCheck::passed(NAME, found),
-        Err(check) => check,
-    }
+    let found = check_daemon_storage(daemon.as_ref())
+        .and_then(|()| check_identity(&path, daemon.as_ref()))
+        .and_then(|()| check_access(&path))
+        .and_then(|()| check_content(&path));
+    vec![found.map_or_else(|problem| problem, DoctorFinding::ok)]
+}
+
+/// The time of the newest event since 1970, if the journal can be read.
+pub(super) fn read_newest_event(path: &Path) -> Option<Duration> {
+    check_access(path).ok().filter(|()| path.exists())?;
+    let journal = Journal::open(path, DurabilityLevel::Process).ok()?;
+    let mut newest = None;
+    let read = journal.for_each_stream(|it| {
+        let summary = SessionSummary::from_summary(&it.summary).ok();
+        newest = newest.max(summary.map(|it| Duration::from_millis(it.updated_at)));
+    });
+    read.ok().and(newest)
 }
 
 /// Whether the daemon reports a storage problem.
-fn check_daemon_storage(daemon: Option<&RunningDaemon<'_>>) -> Result<(), DoctorCheck> {
+fn check_daemon_storage(daemon: Option<&RunningDaemon<'_>>) -> Result<(), DoctorFinding> {
     let Some(storage) = daemon.map(|it| &it.status["storage"]) else { return Ok(()) };
     if storage["ok"] == false {
         let error = storage["error"].as_str().unwrap_or_default();
         let found = format!("{}: {error}", storage["problem"].as_str().unwrap_or_default());
-        return Err(DoctorCheck::failed(
-            NAME,
-            found,
-            storage["wayOut"].as_str().unwrap_or_default(),
-        ));
+        return Err(DoctorFinding::problem(found, storage["wayOut"].as_str().unwrap_or_default()));
     }
     match storage_warning(storage) {
         Some(warning) => Err(lost_records_check(warning)),
@@ -74,7 +72,7 @@ fn check_daemon_storage(daemon: Option<&RunningDaemon<'_>>) -> Result<(), Doctor
 }
 
 /// Whether the daemon has the file at the path open.
-fn check_identity(path: &Path, daemon: Option<&RunningDaemon<'_>>) -> Result<(), DoctorCheck> {
+fn check_identity(path: &Path, daemon: Option<&RunningDaemon<'_>>) -> Result<(), DoctorFinding> {
     let Some(pid) = daemon.and_then(|it| it.pid) else { return Ok(()) };
     let file_id = fs::metadata(path).ok().map(|it| (it.dev(), it.ino()));
     let (mut uses_journal, mut open_files) = (false, BTreeSet::new());
@@ -93,11 +91,11 @@ fn check_identity(path: &Path, daemon: Option<&RunningDaemon<'_>>) -> Result<(),
     let action = if file_id.is_some() { "replaced" } else { "removed" };
     let found = format!("{} was {action} while the daemon (pid {pid}) had it open", path.display());
     let fix = "put the file back; if it is lost, restart the daemon: jackfield daemon restart";
-    Err(DoctorCheck::failed(NAME, found, fix))
+    Err(DoctorFinding::problem(found, fix))
 }
 
-/// Whether the directory is writable and has free space.
-fn check_disk(path: &Path) -> Result<(), DoctorCheck> {
+/// Whether the directory and the file are writable.
+fn check_access(path: &Path) -> Result<(), DoctorFinding> {
     let Some(dir) = path.parent().filter(|it| it.exists()) else { return Ok(()) };
     let shown = dir.display();
     let files = [dir, path];
@@ -107,30 +105,20 @@ fn check_disk(path: &Path) -> Result<(), DoctorCheck> {
             Err(rustix::io::Errno::ROFS) => {
                 let found = format!("the file system of {shown} is read-only");
                 let fix = "check the kernel's log for disk errors, then make it writable: mount -o remount,rw";
-                return Err(DoctorCheck::failed(NAME, found, fix));
+                return Err(DoctorFinding::problem(found, fix));
             }
             Err(error) => {
                 let found = format!("{} cannot be read and written: {error}", file.display());
-                let fix = format!("change the owner: chown {} {}", user_id(), file.display());
-                return Err(DoctorCheck::failed(NAME, found, fix));
+                let fix = format!("change the owner: chown {} {}", own_user(), quote_path(file));
+                return Err(DoctorFinding::problem(found, fix));
             }
         }
-    }
-    let free = statvfs(dir).map_or(u64::MAX, |it| it.f_bavail.saturating_mul(it.f_frsize));
-    if free < FREE_BYTES_MIN {
-        let found = format!("only {} MiB are free on the file system of {shown}", free / MIB);
-        let fix = "free some space: prompts are refused when none is left";
-        return Err(DoctorCheck::failed(NAME, found, fix));
     }
     Ok(())
 }
 
-fn user_id() -> u32 {
-    rustix::process::getuid().as_raw()
-}
-
 /// Whether the journal opens and its records are intact.
-fn check_content(path: &Path) -> Result<String, DoctorCheck> {
+fn check_content(path: &Path) -> Result<String, DoctorFinding> {
     let shown = path.display();
     let Ok(meta) = fs::metadata(path) else {
         return Ok(format!("{shown} is created on first use"));
@@ -153,21 +141,22 @@ fn check_content(path: &Path) -> Result<String, DoctorCheck> {
     Ok(format!("{size}, {sessions}, {events} checked{rest}"))
 }
 
-fn open_failure(path: &Path, error: &OpenError) -> DoctorCheck {
+fn open_failure(path: &Path, error: &OpenError) -> DoctorFinding {
     match error {
         OpenError::TooNew { .. } => {
-            DoctorCheck::failed(NAME, error.to_string(), "install that version")
+            DoctorFinding::problem(error.to_string(), "install that version")
         }
         _ => unusable_check(path, chain(error)),
     }
 }
 
-fn unusable_check(path: &Path, why: String) -> DoctorCheck {
-    let path = path.display();
-    DoctorCheck::failed(NAME, why, format!("keep a copy, then move it away: mv {path} {path}.bad"))
+fn unusable_check(path: &Path, why: String) -> DoctorFinding {
+    let bad = quote_path(&path.with_added_extension("bad"));
+    let fix = format!("keep a copy, then move it away: mv {} {bad}", quote_path(path));
+    DoctorFinding::problem(why, fix)
 }
 
-fn damage_check(inspection: &JournalInspection, first: &DamagedEvents) -> DoctorCheck {
+fn damage_check(inspection: &JournalInspection, first: &DamagedEvents) -> DoctorFinding {
     let DamagedEvents { stream, first, last, damage } = first;
     let events = format_event_range(*first, *last);
     let more = match inspection.damaged.len() {
@@ -176,11 +165,11 @@ fn damage_check(inspection: &JournalInspection, first: &DamagedEvents) -> Doctor
     };
     let found = format!("{events} of {stream} cannot be read: {damage}{more}");
     let fix = format!("save the rest: jackfield sessions export {stream} --skip-damaged -o FILE");
-    DoctorCheck::failed(NAME, found, fix)
+    DoctorFinding::problem(found, fix)
 }
 
-fn lost_records_check(warning: String) -> DoctorCheck {
+fn lost_records_check(warning: String) -> DoctorFinding {
     let fix = "if you have a copy of `journal.db-wal`, stop the daemon and put it back; the next written event \
                ends this warning";
-    DoctorCheck::failed(NAME, warning, fix)
+    DoctorFinding::problem(warning, fix)
 }
