@@ -84,6 +84,7 @@ pub(crate) const ONLY_CWD: &str = "JACKFIELD_ONLY_CWD";
 pub(crate) const ONLY_STATE: &str = "JACKFIELD_ONLY_STATE";
 pub(crate) const ON_ASK: &str = "JACKFIELD_ON_ASK";
 pub(crate) const OUTPUT: &str = "JACKFIELD_OUTPUT";
+pub(crate) const OUTPUT_DIR: &str = "JACKFIELD_OUTPUT_DIR";
 pub(crate) const PAIR: &str = "JACKFIELD_PAIR";
 pub(crate) const PROBE: &str = "JACKFIELD_PROBE";
 pub(crate) const PROGRAM: &str = "JACKFIELD_PROGRAM";

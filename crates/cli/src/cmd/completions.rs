@@ -28,6 +28,14 @@ enum CompletedShell {
     Zsh,
 }
 
+/// From a directory in `fpath`, zsh loads the script at the first completion, as the body of a function with the name of
+/// the file. That completion then has candidates only if the body asks for them.
+const ZSH_FIRST_COMPLETION: &str = "
+if [[ $funcstack[1] == _jackfield ]]; then
+    _clap_dynamic_completer_jackfield \"$@\"
+fi
+";
+
 impl CompletionsCommand {
     pub(crate) fn run(self, context: &CommandContext) -> Result<(), CommandError> {
         let shell: &dyn EnvCompleter = match self.shell {
@@ -42,6 +50,9 @@ impl CompletionsCommand {
         shell
             .write_registration(complete::VARIABLE, name, name, name, &mut text)
             .map_err(|source| CommandError::local("cannot write the script", source))?;
+        if matches!(self.shell, CompletedShell::Zsh) {
+            text.extend_from_slice(ZSH_FIRST_COMPLETION.as_bytes());
+        }
         context.output.print_raw(&String::from_utf8_lossy(&text))
     }
 }

@@ -73,5 +73,10 @@ fn zsh_and_fish_load_their_scripts() {
         let script = "autoload -U compinit; compinit -u -D; source <(jackfield completions zsh); \
                       (( $+_comps[jackfield] )) && echo loaded";
         assert!(run_shell(&home, "zsh", &["-f", "-c"], script).contains("loaded"));
+        // From a directory in `fpath`, already the first completion has candidates.
+        let script = "jackfield completions zsh >_jackfield; fpath=($PWD $fpath); \
+                      autoload -U compinit; compinit -u -D; _describe() { print -l ${(P)3} }; \
+                      words=(jackfield att); CURRENT=2; $_comps[jackfield]";
+        assert!(run_shell(&home, "zsh", &["-f", "-c"], script).contains("attach:"));
     }
 }

@@ -139,5 +139,13 @@ fn manual_pages_and_completions_contain_all_commands() {
         assert_eq!(outcome.code, 0);
         assert!(outcome.stdout.contains("JACKFIELD_COMPLETE"), "{shell}: {}", outcome.stdout);
     }
+    let pages = home.path().join("pages");
+    fs::create_dir(&pages).unwrap();
+    let written = home.run(&["man", "--output-dir", pages.to_str().unwrap()]);
+    assert_eq!((written.code, &*written.stdout), (0, ""), "{}", written.stderr);
+    for name in COMMANDS {
+        let page = pages.join(format!("jackfield-{}.1", name.replace(' ', "-")));
+        assert!(page.is_file(), "{}", page.display());
+    }
     insta::assert_snapshot!("man_unknown", home.run(&["man", "nonsense"]).to_snapshot());
 }
