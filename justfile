@@ -95,6 +95,10 @@ _live-build:
     cargo build --workspace --bins --examples
     cargo nextest run --no-run -p jackfield-e2e
 
+# make the packages of this platform from a release build, in target/dist
+dist *arguments:
+    cargo xtask dist {{ arguments }}
+
 # check and build the client packages, into target/clients
 build-clients *arguments:
     scripts/build-clients.sh {{ arguments }}
@@ -110,6 +114,10 @@ install-browser:
 # install tmux, in which the tests of the terminal interface run it
 install-tmux:
     scripts/install-tmux.sh
+
+# install the package managers and the empty machine that the tests of the packages use
+install-package-tools:
+    scripts/install-package-tools.sh
 
 # install what `just ci` needs and this machine lacks
 install-tools:

@@ -7,6 +7,7 @@ mod cargo;
 mod chaos;
 mod ci;
 mod deny;
+mod dist;
 mod fuzz;
 mod load;
 mod plant;
@@ -49,6 +50,9 @@ const USAGE: &str = "usage: cargo xtask <task>
   bench [--bus] [--hub] [--adapter] [--agent] [--peer PATH]
                   measure a direct pipe and the same through Jackfield: all, or these parts; another
                   program that takes the flags of `jackfield bus` is measured beside it
+  dist [--binary PATH] [--only KIND]... [--out DIR] [--releases URL] [--fast]
+                  make the packages of this platform from a release build, or from this program, in
+                  target/dist; kinds: archive, deb, rpm, npm, sbom, index
   bench --fleet [--quick] [--only TABLE]... [--before PATH]
                   measure a fleet on three NATS servers: throughput, latency, memory, sleepers, and
                   alone, the program without a fleet beside an older one (30 minutes)";
@@ -78,6 +82,7 @@ fn main() -> ExitCode {
         ["chaos", rest @ ..] => chaos::run(rest).map_or_else(usage, report),
         ["load", rest @ ..] => load::run(rest).map_or_else(usage, report),
         ["soak", rest @ ..] => soak::run(rest).map_or_else(usage, report),
+        ["dist", rest @ ..] => dist::run(rest).map_or_else(usage, report),
         ["bench", rest @ ..] => report(bench::run(rest)),
         ["fuzz"] => report(fuzz::run(15, &[])),
         ["fuzz", seconds, targets @ ..] => match seconds.parse() {

@@ -4,7 +4,11 @@
 //! cargo into cargo's own `bin` folder, where other checkouts find it.
 
 use anyhow::{Context as _, Result, ensure};
-use std::{path::Path, process::Command, time::Instant};
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+    time::Instant,
+};
 
 /// Where wheels are unpacked.
 const FOLDER: &str = "target/tools";
@@ -72,6 +76,28 @@ const TOOLS: &[Tool] = &[
         pin: Pin::Any,
         source: Source::Crate("cargo-fuzz"),
     },
+    Tool {
+        name: "cargo-zigbuild",
+        probe: &["cargo-zigbuild", "--version"],
+        version: "0.24.0",
+        pin: Pin::Exactly,
+        // Its lock has zig, too.
+        source: Source::Wheel { lock: "scripts/zigbuild.lock", crate_name: "cargo-zigbuild" },
+    },
+    Tool {
+        name: "deb",
+        probe: &["cargo", "deb", "--version"],
+        version: "3.7.0",
+        pin: Pin::Any,
+        source: Source::Crate("cargo-deb"),
+    },
+    Tool {
+        name: "generate-rpm",
+        probe: &["cargo", "generate-rpm", "--version"],
+        version: "0.19.0",
+        pin: Pin::Any,
+        source: Source::Crate("cargo-generate-rpm"),
+    },
 ];
 
 /// Installs the tools with these names, or all of them, where they are missing.
@@ -111,9 +137,14 @@ pub(crate) fn check_workflows() -> Result<()> {
 }
 
 /// A program that is either on the PATH or where its wheel was unpacked, which comes first.
-fn command(program: &str) -> Command {
-    let unpacked = Path::new(FOLDER).join(program).join("bin").join(program);
+pub(crate) fn command(program: &str) -> Command {
+    let unpacked = wheel_file(program, &format!("bin/{program}"));
     if unpacked.is_file() { Command::new(unpacked) } else { Command::new(program) }
+}
+
+/// A file of an unpacked wheel.
+pub(crate) fn wheel_file(name: &str, path: &str) -> PathBuf {
+    Path::new(FOLDER).join(name).join(path)
 }
 
 /// The version line of the tool on this machine, if it is one that will do.

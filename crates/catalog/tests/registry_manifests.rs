@@ -67,7 +67,9 @@ fn check_target(folder: &str, platform: &str, target: &Value) {
     assert!(archive.starts_with("https://"), "{folder}: {archive}");
     let version = format!("/{}/", env!("CARGO_PKG_VERSION"));
     assert!(archive.contains(&version), "{folder}: {archive} is not of this version");
-    assert_eq!(target["cmd"], "./jackfield");
+    // The layout of the archives that `cargo xtask dist` makes.
+    assert!(archive.ends_with(&format!("/jackfield-{platform}.tar.gz")), "{folder}: {archive}");
+    assert_eq!(target["cmd"], format!("./jackfield-{platform}/bin/jackfield"));
 }
 
 #[test]
