@@ -307,7 +307,7 @@ fn interrupted_probe_leaves_no_process_behind() {
     let outcome = running.finish();
     insta::assert_snapshot!("agents_interrupted", outcome.to_snapshot());
     assert_eq!(outcome.code, 130);
-    assert!(!std::path::Path::new("/proc").join(pid().trim()).exists());
+    assert!(!Path::new("/proc").join(pid().trim()).exists());
 }
 
 #[test]
