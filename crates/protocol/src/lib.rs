@@ -4,7 +4,7 @@
 //! notes where the routing fields stand, [`frame`] is the message as everyone else sees it,
 //! [`splice`] swaps its ids, [`fault`] is every error we send, [`acp`] says what each method means
 //! to the hub. [`sse`] is the other framing, for browsers. [`redact`] takes secrets out of text,
-//! [`rfc3339`] formats timestamps, [`suggest_name`] corrects misspelled names, [`chain()`] errors. [`FlowControl`] pauses the reader of a peer, and
+//! [`rfc3339`] formats timestamps, [`suggest_name`] corrects misspelled names, [`chain()`] errors, [`quote_argv`] commands. [`FlowControl`] pauses the reader of a peer, and
 //! [`WriteBacklog`] holds what is not written to it yet. [`mcp_servers`] reads descriptions of MCP servers.
 //!
 //! **Invariant:** a frame that is forwarded is forwarded byte for byte, save for the ids that were
@@ -22,6 +22,7 @@
 pub mod acp;
 mod backlog;
 mod chain;
+mod command_line;
 pub mod fault;
 mod flow_control;
 pub mod frame;
@@ -44,6 +45,7 @@ pub mod visible;
 
 pub use backlog::{WRITE_BYTES_MAX, WriteBacklog};
 pub use chain::chain;
+pub use command_line::quote_argv;
 pub use fault::Fault;
 pub use flow_control::FlowControl;
 pub use frame::{Frame, Kind};

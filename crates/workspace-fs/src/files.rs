@@ -296,6 +296,22 @@ mod tests {
     }
 
     #[test]
+    fn spaces_quotes_and_other_scripts_in_a_path_are_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("mnt/c/Users/Zoë O'Neil/Проект \u{2068}一\u{2069} 100%");
+        fs::create_dir_all(&root).unwrap();
+        let path = root.join("src dir/a \"b\" $HOME.txt");
+        write(&path, &root, "one\n").unwrap();
+        write(&path, &root, "two\n").unwrap();
+        assert_eq!(read(&path, None, None).unwrap(), "two\n");
+        let neighbor = dir.path().join("mnt/c/Users/Zoë");
+        fs::create_dir_all(&neighbor).unwrap();
+        assert!(write(&neighbor.join("x"), &root, "x").unwrap_err().contains("outside"));
+        RemoveFileRequest { path: path.clone() }.execute(&[root]).unwrap();
+        assert!(!path.exists());
+    }
+
+    #[test]
     fn write_creates_missing_directories_and_follows_links() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a/b/c.txt");

@@ -2,6 +2,7 @@
 
 use super::calls::{Call, ToolCalls};
 use crate::{Time, config::WaitPhase};
+use jackfield_protocol::quote_argv;
 use serde_json::Value;
 
 /// Longer commands and titles are cut.
@@ -69,7 +70,7 @@ fn command(call: &Call) -> Option<String> {
         Value::String(line) => Some(line.clone()),
         Value::Array(argv) => {
             let argv = argv.iter().map(Value::as_str).collect::<Option<Vec<_>>>()?;
-            Some(argv.join(" "))
+            Some(quote_argv(argv))
         }
         _ => None,
     }

@@ -7,7 +7,7 @@ use super::{Session, ask::RequestOrigin};
 use crate::{AgentId, SessionId, context::HubContext, log::Effect, parts::HubParts};
 use jackfield_events::{EventBody, RawJson, RequestServed, ServedOutcome};
 use jackfield_policy::{PolicyDecision, RuleEffect, ToolCallFacts};
-use jackfield_protocol::{Fault, Frame, acp::Method};
+use jackfield_protocol::{Fault, Frame, acp::Method, quote_argv};
 use serde_json::{Value, json};
 
 /// A request that is being served.
@@ -211,7 +211,7 @@ fn permission_params(id: &SessionId, frame: &Frame) -> Option<Value> {
             if params["cwd"].is_string() {
                 input["cwd"] = params["cwd"].clone();
             }
-            json!({ "kind": "execute", "title": argv.join(" "), "rawInput": input })
+            json!({ "kind": "execute", "title": quote_argv(&argv), "rawInput": input })
         }
         _ => return None,
     };

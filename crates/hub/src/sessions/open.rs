@@ -33,6 +33,7 @@ impl Sessions {
         let Some(cwd) = params.get("cwd").and_then(Value::as_str) else {
             return Err(Fault::InvalidParams { why: "`cwd` is missing".into() });
         };
+        refuse_windows_path(cwd)?;
         parts.storage.require_working()?;
         let tenant = parts.clients.tenant_name(conn).map(str::to_owned);
         self.check_session_quota(parts, tenant.as_deref())?;
@@ -111,4 +112,17 @@ impl Sessions {
             }
         }
     }
+}
+
+/// An editor on Windows that starts Jackfield inside WSL sends its own paths, with which no agent can work.
+fn refuse_windows_path(cwd: &str) -> Result<(), Fault> {
+    let has_drive = matches!(cwd.as_bytes(), [drive, b':', ..] if drive.is_ascii_alphabetic());
+    if !has_drive && !cwd.starts_with(r"\\") {
+        return Ok(());
+    }
+    let why = format!(
+        "`cwd` is a path of Windows, and the daemon runs on another system: `{cwd}`. Open the \
+         project inside WSL, so that the editor sends paths of WSL"
+    );
+    Err(Fault::InvalidParams { why })
 }

@@ -7,7 +7,7 @@ use jackfield_events::{
     EventBody, MessageDropped, RestoreStep, ServedOutcome, SessionMoved, TurnEnded, TurnOutcome,
     UserAnswered, UserAsked,
 };
-use jackfield_protocol::acp::Method;
+use jackfield_protocol::{acp::Method, quote_argv};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -124,9 +124,10 @@ fn describe_served(call: &Value, outcome: &ServedOutcome) -> String {
         Some(Method::FsReadTextFile) => format!("read {}", str_member(call, "path")),
         Some(Method::FsWriteTextFile) => format!("write {}", str_member(call, "path")),
         _ => {
-            let argv: Vec<&str> =
-                std::iter::once(str_member(call, "command")).chain(args).collect();
-            format!("run `{}`", argv.join(" "))
+            let command = str_member(call, "command");
+            let is_line = command.contains(char::is_whitespace) && args.clone().next().is_none();
+            let argv = [command].into_iter().chain(args);
+            format!("run `{}`", if is_line { command.to_owned() } else { quote_argv(argv) })
         }
     };
     match outcome {

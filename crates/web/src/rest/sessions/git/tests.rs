@@ -61,6 +61,34 @@ async fn changed_new_and_removed_files_are_listed_with_their_diffs() {
     assert!(GitView::open(other.path(), RepositoryScope::Anywhere).is_none());
 }
 
+/// A home directory of Windows as WSL mounts it, and a linked work tree whose `.git` names a path with spaces.
+#[tokio::test]
+async fn work_trees_below_names_with_spaces_and_other_scripts_are_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = dir.path().join("mnt/c/Users/Zoë O'Neil");
+    let (main, linked) = (home.join("my project"), home.join("Проект \"2\""));
+    fs::create_dir_all(main.join("src dir")).unwrap();
+    git(&main, &["init", "-q", "-b", "main"]);
+    fs::write(main.join("src dir/größe.txt"), "1\n").unwrap();
+    git(&main, &["add", "."]);
+    git(&main, &["commit", "-q", "-m", "first"]);
+    git(&main, &["worktree", "add", "-q", "-b", "second", linked.to_str().unwrap()]);
+    for root in [&main, &linked] {
+        fs::write(root.join("src dir/größe.txt"), "2\n").unwrap();
+        fs::write(root.join("new \"file\".txt"), "1\n").unwrap();
+        let view = GitView::open(&root.join("src dir"), RepositoryScope::Anywhere).unwrap();
+        let changes = view.read_changes().await.unwrap();
+        let expected = [
+            file("new \"file\".txt", FileStatus::Added, None),
+            file("src dir/größe.txt", FileStatus::Modified, Some((1, 1))),
+        ];
+        assert_eq!(changes.files, expected, "{}", root.display());
+        let diff = view.read_diff("src dir/größe.txt").await.unwrap();
+        assert!(diff.contains("\n-1\n+2\n"), "{diff}");
+        assert!(view.read_diff("new \"file\".txt").await.unwrap().ends_with("\n+1\n"));
+    }
+}
+
 /// Git compares times in seconds. It reads files that are not older than the index, so a copy needs the same time.
 #[tokio::test]
 async fn change_of_the_same_size_in_the_second_of_the_commit_is_listed() {
