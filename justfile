@@ -50,6 +50,10 @@ clippy:
 tidy:
     cargo xtask tidy
 
+# type-check everything for macOS, on Debian: downloads a compiler's sources
+check-macos *arguments:
+    scripts/check-macos.sh {{ arguments }}
+
 # spelling
 typos:
     cargo xtask typos

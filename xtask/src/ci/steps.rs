@@ -100,6 +100,7 @@ pub(super) const NIGHTLY: CheckTier = CheckTier {
         step("test-docs", "cargo test --workspace --locked --doc --quiet"),
         step("build", "cargo nextest run --workspace --locked --no-run"),
         step("sim", "cargo xtask sim --fresh"),
+        step("check-macos", "scripts/check-macos.sh"),
     ],
     after: &[
         CheckStep {

@@ -16,6 +16,13 @@ fn this_process_is_in_the_table() {
     assert_eq!(ProcessTable::system().row(u32::MAX), None);
 }
 
+/// The parents of a client are followed up to the first process of the system.
+#[test]
+fn processes_of_other_users_have_rows() {
+    let row = ProcessTable::system().row(1).unwrap();
+    assert_eq!((row.process.pid, row.parent, row.zombie), (1, 0, false));
+}
+
 #[test]
 fn executable_of_a_process_is_found() {
     let found = ProcessTable::system().executable(std::process::id()).unwrap();

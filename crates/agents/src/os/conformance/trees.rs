@@ -47,7 +47,7 @@ fn end_and_reap(mut shell: TestProcess) {
 #[test]
 fn orphan_that_was_seen_stays_in_the_tree() {
     let signals = SignalReader::block().unwrap();
-    let (shell, orphan) = shell_with_descendant("setsid sleep 60 & echo $!; wait", None);
+    let (shell, orphan) = shell_with_descendant("set -m; sleep 60 & echo $!; wait", None);
     let mut tree = tree(&signals, "none", shell.pid());
     assert!(tree.processes().contains(&orphan.process));
     end_and_reap(shell);

@@ -2,7 +2,8 @@
 #![expect(unsafe_code, reason = "the calls have no safe interface")]
 
 use super::kernel_records::{
-    BSD_INFO_BYTES, FD_INFO_BYTES, TASK_INFO_BYTES, VNODE_FD_INFO_BYTES, parse_pids,
+    BSD_INFO_BYTES, FD_INFO_BYTES, SHORT_BSD_INFO_BYTES, TASK_INFO_BYTES, VNODE_FD_INFO_BYTES,
+    parse_pids,
 };
 use std::ffi::CStr;
 use std::mem::{offset_of, size_of};
@@ -16,6 +17,10 @@ const _: () = {
     assert!(offset_of!(libc::proc_bsdinfo, pbi_pgid) == 100);
     assert!(offset_of!(libc::proc_bsdinfo, pbi_start_tvsec) == 120);
     assert!(offset_of!(libc::proc_bsdinfo, pbi_start_tvusec) == 128);
+    assert!(size_of::<libc::proc_bsdshortinfo>() == SHORT_BSD_INFO_BYTES);
+    assert!(offset_of!(libc::proc_bsdshortinfo, pbsi_ppid) == 4);
+    assert!(offset_of!(libc::proc_bsdshortinfo, pbsi_pgid) == 8);
+    assert!(offset_of!(libc::proc_bsdshortinfo, pbsi_status) == 12);
     assert!(size_of::<libc::proc_taskinfo>() == TASK_INFO_BYTES);
     assert!(offset_of!(libc::proc_taskinfo, pti_resident_size) == 8);
     assert!(size_of::<libc::proc_fdinfo>() == FD_INFO_BYTES);
@@ -55,11 +60,18 @@ fn list_pids(kind: u32, of: u32) -> Vec<u32> {
     parse_pids(&list)
 }
 
-/// `struct proc_bsdinfo`; `None` if there is no such process.
+/// `struct proc_bsdinfo`; `None` if there is no such process, or if it belongs to another user.
 pub(super) fn bsd_info(pid: u32) -> Option<[u8; BSD_INFO_BYTES]> {
     let mut record = [0; BSD_INFO_BYTES];
     let filled = pid_info(pid, libc::PROC_PIDTBSDINFO, WITH_ZOMBIES, &mut record)?;
     (filled == BSD_INFO_BYTES).then_some(record)
+}
+
+/// `struct proc_bsdshortinfo`; `None` if there is no such process.
+pub(super) fn short_bsd_info(pid: u32) -> Option<[u8; SHORT_BSD_INFO_BYTES]> {
+    let mut record = [0; SHORT_BSD_INFO_BYTES];
+    let filled = pid_info(pid, libc::PROC_PIDT_SHORTBSDINFO, WITH_ZOMBIES, &mut record)?;
+    (filled == SHORT_BSD_INFO_BYTES).then_some(record)
 }
 
 /// `struct proc_taskinfo`; `None` if the process has exited or belongs to another user.

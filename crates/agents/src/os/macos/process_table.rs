@@ -16,8 +16,12 @@ impl ProcessTable {
     }
 
     pub(crate) fn row(&self, pid: u32) -> Option<ProcessRow> {
-        let record = kernel_calls::bsd_info(pid)?;
-        kernel_records::parse_bsd_info(&record).filter(|row| row.process.pid == pid)
+        let row = match kernel_calls::bsd_info(pid) {
+            Some(record) => kernel_records::parse_bsd_info(&record),
+            // A process of another user, such as the `login` above a shell.
+            None => kernel_records::parse_short_bsd_info(&kernel_calls::short_bsd_info(pid)?),
+        };
+        row.filter(|row| row.process.pid == pid)
     }
 
     pub(crate) fn pids(&self) -> Vec<u32> {

@@ -9,6 +9,8 @@ use std::ops::Range;
 
 /// The length of `struct proc_bsdinfo`.
 pub(super) const BSD_INFO_BYTES: usize = 136;
+/// The length of `struct proc_bsdshortinfo`.
+pub(super) const SHORT_BSD_INFO_BYTES: usize = 64;
 /// The length of `struct proc_taskinfo`.
 pub(super) const TASK_INFO_BYTES: usize = 96;
 /// The length of `struct vnode_fdinfo`: `proc_fileinfo` (24 bytes) and `vnode_info` (152 bytes).
@@ -33,6 +35,20 @@ pub(super) fn parse_bsd_info(record: &[u8]) -> Option<ProcessRow> {
         parent: read_u32(record, 16)?,
         group: read_u32(record, 100)?,
         zombie: read_u32(record, 4)? == STATUS_ZOMBIE,
+    })
+}
+
+/// Parses `struct proc_bsdshortinfo`, which the kernel gives for processes of every user and which
+/// has no start time: it is 0.
+pub(super) fn parse_short_bsd_info(record: &[u8]) -> Option<ProcessRow> {
+    if record.len() < SHORT_BSD_INFO_BYTES {
+        return None;
+    }
+    Some(ProcessRow {
+        process: ProcessIdentity { pid: read_u32(record, 0)?, start: 0 },
+        parent: read_u32(record, 4)?,
+        group: read_u32(record, 8)?,
+        zombie: read_u32(record, 12)? == STATUS_ZOMBIE,
     })
 }
 

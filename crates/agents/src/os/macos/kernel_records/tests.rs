@@ -42,6 +42,22 @@ fn process_record_has_pid_parent_group_and_start_in_microseconds() {
 }
 
 #[test]
+fn process_of_another_user_has_no_start_time() {
+    let fields: [(usize, &[u8]); 5] = [
+        (0, &1_u32.to_ne_bytes()),
+        (4, &0_u32.to_ne_bytes()),
+        (8, &1_u32.to_ne_bytes()),
+        (12, &2_u32.to_ne_bytes()),
+        (16, b"launchd\0"),
+    ];
+    let record = record(SHORT_BSD_INFO_BYTES, &fields);
+    let process = ProcessIdentity { pid: 1, start: 0 };
+    let row = ProcessRow { process, parent: 0, group: 1, zombie: false };
+    assert_eq!(parse_short_bsd_info(&record), Some(row));
+    assert_eq!(parse_short_bsd_info(&record[..60]), None);
+}
+
+#[test]
 fn resident_memory_is_the_second_number_of_a_task_record() {
     let fields: [(usize, &[u8]); 2] =
         [(0, &(400_u64 << 30).to_ne_bytes()), (8, &(70_u64 << 20).to_ne_bytes())];
