@@ -33,7 +33,7 @@ const USAGE: &str = "usage: cargo xtask <task>
                   check bans, licenses and sources of dependencies, or only if a manifest changed
   deny --advisories
                   check dependencies for known defects, where the advisory database can be reached
-  tools [NAME]... install the tools that the checks need and this machine lacks
+  tools [NAME]... install the tools that the checks need, or these, where this machine lacks them
   fuzz [SECONDS] [TARGET]...
                   run every fuzz target, or these, for this long each (15)
   sim [--world hub|bus|gateway] [--seed N | --first N | --fresh] [--steps N] [--trace]

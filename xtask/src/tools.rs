@@ -39,7 +39,8 @@ enum Source {
     Crate(&'static str),
 }
 
-const TOOLS: &[Tool] = &[
+/// What the checks of a change and of the nightly tier use.
+const CHECK_TOOLS: &[Tool] = &[
     Tool {
         name: "typos",
         probe: &["typos", "--version"],
@@ -76,6 +77,10 @@ const TOOLS: &[Tool] = &[
         pin: Pin::Any,
         source: Source::Crate("cargo-fuzz"),
     },
+];
+
+/// What `cargo xtask dist` uses, besides npm.
+const PACKAGE_TOOLS: &[Tool] = &[
     Tool {
         name: "cargo-zigbuild",
         probe: &["cargo-zigbuild", "--version"],
@@ -100,12 +105,16 @@ const TOOLS: &[Tool] = &[
     },
 ];
 
-/// Installs the tools with these names, or all of them, where they are missing.
+/// Installs the tools with these names, or all tools for checks, where they are missing.
 pub(crate) fn ensure(names: &[&str]) -> Result<()> {
-    let is_wanted = |it: &&Tool| names.is_empty() || names.contains(&it.name);
-    let unknown = names.iter().find(|name| TOOLS.iter().all(|it| it.name != **name));
-    ensure!(unknown.is_none(), "no tool is called `{}`", unknown.unwrap_or(&""));
-    for tool in TOOLS.iter().filter(is_wanted) {
+    let mut tools: Vec<&Tool> = CHECK_TOOLS.iter().collect();
+    if !names.is_empty() {
+        tools.extend(PACKAGE_TOOLS);
+        let unknown = names.iter().find(|name| tools.iter().all(|it| it.name != **name));
+        ensure!(unknown.is_none(), "no tool is called `{}`", unknown.unwrap_or(&""));
+        tools.retain(|it| names.contains(&it.name));
+    }
+    for tool in tools {
         let Tool { name, version, .. } = tool;
         if let Some(line) = found(tool) {
             println!("tools: {name}: {line}");
@@ -197,7 +206,7 @@ mod tests {
 
     #[test]
     fn lock_of_a_wheel_has_the_version_of_its_tool_and_hashes() {
-        for tool in TOOLS {
+        for tool in CHECK_TOOLS.iter().chain(PACKAGE_TOOLS) {
             let Source::Wheel { lock, .. } = tool.source else { continue };
             let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(lock);
             let text = std::fs::read_to_string(path).unwrap();
@@ -208,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_tool_that_must_match_is_refused_in_another_version() {
-        let typos = &TOOLS[0];
+        let typos = &CHECK_TOOLS[0];
         assert!(will_do(typos, "typos-cli 1.51.1"));
         assert!(!will_do(typos, "typos-cli 1.51.10"));
         assert!(!will_do(typos, ""));
@@ -216,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_tool_that_need_not_match_will_do_in_any_version() {
-        let nextest = TOOLS.iter().find(|it| it.name == "nextest").unwrap();
+        let nextest = CHECK_TOOLS.iter().find(|it| it.name == "nextest").unwrap();
         assert!(will_do(nextest, "cargo-nextest 0.9.200"));
     }
 }

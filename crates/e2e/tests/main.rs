@@ -37,6 +37,7 @@ mod matrix_resume;
 mod notify;
 mod operator;
 mod oversized;
+mod packages;
 mod policy;
 mod pools;
 mod push;

@@ -6,6 +6,7 @@ pub mod bench_worker;
 mod cleanup;
 pub mod fake_agent;
 pub mod fake_model;
+pub mod file_server;
 pub mod flood;
 pub mod line_client;
 mod loopback;

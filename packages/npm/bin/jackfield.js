@@ -28,11 +28,12 @@ function findProgram() {
   }
 }
 
-const child = spawn(findProgram(), process.argv.slice(2), { stdio: "inherit" });
+let child;
 
 // A terminal sends SIGINT and SIGQUIT to both processes. Forwarding them would count as a second Ctrl-C.
 for (const signal of ["SIGINT", "SIGQUIT"]) process.on(signal, () => {});
 for (const signal of ["SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
 
+child = spawn(findProgram(), process.argv.slice(2), { stdio: "inherit" });
 child.on("error", (error) => fail(`failed to start ${child.spawnfile}: ${error.message}`));
 child.on("exit", (code, signal) => process.exit(code ?? 128 + constants.signals[signal]));

@@ -87,10 +87,12 @@ pub(super) const NIGHTLY: CheckTier = CheckTier {
         step("build-console", "scripts/build-console.sh"),
         step("install-browser", "scripts/install-browser.sh"),
         step("install-tmux", "scripts/install-tmux.sh"),
+        step("install-package-tools", "scripts/install-package-tools.sh"),
         step("install-agents", "scripts/install-agents.sh --all"),
     ],
     before: &[
         step("tools", "cargo xtask tools"),
+        step("package-tools", "cargo xtask tools deb generate-rpm"),
         step("deny", "cargo xtask deny"),
         step("advisories", "cargo xtask deny --advisories"),
         CheckStep {

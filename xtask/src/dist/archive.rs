@@ -1,36 +1,57 @@
-//! The archive `jackfield-PLATFORM.tar.gz`, which `install.sh` and the Homebrew formula download.
+//! The archive `jackfield-PLATFORM.tar.gz`, which `install.sh` and the Homebrew formula download. Packages of npm have the
+//! same format.
 //!
 //! The tar file is written here: GNU tar and the tar of macOS have different options for owners, order and times.
 
-use super::{DistOptions, call, platform, stage::PackageFiles};
+use super::{
+    DistOptions, platform,
+    stage::{PackageFiles, list_files},
+};
 use anyhow::{Context as _, Result, ensure};
 use std::{
     fs::{self, File},
     io::{self, BufWriter, Write},
     os::unix::fs::PermissionsExt as _,
-    process::Command,
+    path::Path,
+    process::{Command, Stdio},
 };
 
 const BLOCK_BYTES: usize = 512;
 
 pub(super) fn write(options: &DistOptions, files: &PackageFiles) -> Result<()> {
     let name = format!("jackfield-{}", platform());
-    let path = options.out.join(format!("{name}.tar"));
-    let file =
-        File::create(&path).with_context(|| format!("failed to create {}", path.display()))?;
-    let mut tar = BufWriter::new(file);
-    for file in files.list()? {
-        let source = files.prefix().join(&file);
+    write_tar_gz(options, &format!("{name}.tar.gz"), &name, &files.prefix())
+}
+
+/// Writes an archive into the folder of packages: the files below `folder`, with `top` instead of its path.
+pub(super) fn write_tar_gz(
+    options: &DistOptions,
+    package: &str,
+    top: &str,
+    folder: &Path,
+) -> Result<()> {
+    let package = options.out.join(package);
+    let level = if options.is_fast { "-1" } else { "-9" };
+    let mut gzip = Command::new("gzip");
+    gzip.args(["--no-name", level]).stdin(Stdio::piped());
+    let file = File::create(&package)
+        .with_context(|| format!("failed to create {}", package.display()))?;
+    let mut gzip = gzip.stdout(file).spawn().context("failed to start `gzip`")?;
+    let mut tar = BufWriter::new(gzip.stdin.take().context("gzip has no stdin")?);
+    for path in list_files(folder)? {
+        let source = folder.join(&path);
         let mode = fs::metadata(&source)?.permissions().mode();
         let content =
             fs::read(&source).with_context(|| format!("failed to read {}", source.display()))?;
         let mode = if mode & 0o100 == 0 { 0o644 } else { 0o755 };
-        append_file(&mut tar, &format!("{name}/{file}"), mode, options.time, &content)?;
+        append_file(&mut tar, &format!("{top}/{path}"), mode, options.time, &content)?;
     }
     tar.write_all(&[0; 2 * BLOCK_BYTES])?;
-    tar.flush().with_context(|| format!("failed to write {}", path.display()))?;
-    let level = if options.is_fast { "-1" } else { "-9" };
-    call(Command::new("gzip").args(["--force", "--no-name", level]).arg(path))
+    tar.flush().with_context(|| format!("failed to write {}", package.display()))?;
+    drop(tar);
+    let status = gzip.wait().context("failed to wait for `gzip`")?;
+    ensure!(status.success(), "`gzip` failed: {status}");
+    Ok(())
 }
 
 /// Writes a header in the format `ustar`, and the content, up to the end of a block.
@@ -73,7 +94,6 @@ fn write_parts(tar: &mut impl Write, parts: &[&[u8]]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::process::Stdio;
 
     #[test]
     fn tar_reads_names_modes_times_and_contents() {

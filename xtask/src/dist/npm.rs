@@ -1,11 +1,12 @@
 //! The npm packages: `jackfield`, which has the launcher, and the package of this platform, which has the program.
 
 use super::{
-    DistOptions, VERSION, output,
+    DistOptions, VERSION,
+    archive::write_tar_gz,
     stage::{PackageFiles, copy, read},
 };
 use anyhow::{Context as _, Result};
-use std::{env, fs, path::Path, process::Command};
+use std::{env, fs, path::Path};
 
 pub(super) fn write(options: &DistOptions, files: &PackageFiles) -> Result<()> {
     let launcher = files.target.join("npm/launcher");
@@ -24,13 +25,13 @@ pub(super) fn write(options: &DistOptions, files: &PackageFiles) -> Result<()> {
     let manifest = read("packages/npm/package.json")?
         .replace("\"0.0.0\"", &quote(VERSION))
         .replace("\"man\": []", &format!("\"man\": [{pages}]"));
-    pack(&launcher, &manifest, &options.out.join("jackfield-npm.tgz"))?;
+    pack(options, &launcher, &manifest, "jackfield-npm.tgz")?;
 
     let platform = files.target.join("npm/platform");
     copy(&files.prefix().join("bin/jackfield"), &platform.join("bin/jackfield"))?;
     let name = platform_name();
-    let package = options.out.join(format!("jackfield-npm-{name}.tgz"));
-    pack(&platform, &platform_manifest(&name), &package)
+    let package = format!("jackfield-npm-{name}.tgz");
+    pack(options, &platform, &platform_manifest(&name), &package)
 }
 
 /// The platform of this machine as npm names it: `linux-x64`.
@@ -52,7 +53,7 @@ fn platform_manifest(name: &str) -> String {
         "{{\n  \"name\": \"@jackfield/{name}\",\n  \"version\": {},\n  \
            \"description\": \"The program of the package jackfield for {name}\",\n  \
            \"license\": \"MIT OR Apache-2.0\",\n  \"os\": [\"{system}\"],\n  \
-           \"cpu\": [\"{processor}\"],\n{library}  \"files\": [\"bin\"],\n  \
+           \"cpu\": [\"{processor}\"],\n{library}  \
            \"preferUnplugged\": true\n}}\n",
         quote(VERSION)
     )
@@ -62,13 +63,9 @@ fn quote(text: &str) -> String {
     format!("\"{text}\"")
 }
 
-/// npm gives all files of a package the same time, and the package a name with its version.
-fn pack(folder: &Path, manifest: &str, package: &Path) -> Result<()> {
+/// A package of npm is an archive with the top folder `package`.
+fn pack(options: &DistOptions, folder: &Path, manifest: &str, package: &str) -> Result<()> {
     fs::write(folder.join("package.json"), manifest)
         .with_context(|| format!("failed to write the manifest in {}", folder.display()))?;
-    let mut npm = Command::new("npm");
-    npm.args(["pack", "--silent", "--ignore-scripts"]).current_dir(folder);
-    let written = output(&mut npm)?;
-    fs::rename(folder.join(written.trim()), package)
-        .with_context(|| format!("failed to write {}", package.display()))
+    write_tar_gz(options, package, "package", folder)
 }

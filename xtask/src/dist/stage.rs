@@ -67,10 +67,7 @@ impl PackageFiles {
 
     /// Paths below the prefix, sorted.
     pub(super) fn list(&self) -> Result<Vec<String>> {
-        let mut paths = Vec::new();
-        list_below(&self.prefix(), "", &mut paths)?;
-        paths.sort();
-        Ok(paths)
+        list_files(&self.prefix())
     }
 
     pub(super) fn remove(&self) -> Result<()> {
@@ -99,6 +96,14 @@ pub(super) fn copy(from: &Path, to: &Path) -> Result<()> {
 fn create_parent(path: &Path) -> Result<()> {
     let parent = path.parent().context("the path has a directory")?;
     fs::create_dir_all(parent).with_context(|| format!("failed to create {}", parent.display()))
+}
+
+/// Paths below a folder, sorted.
+pub(super) fn list_files(folder: &Path) -> Result<Vec<String>> {
+    let mut paths = Vec::new();
+    list_below(folder, "", &mut paths)?;
+    paths.sort();
+    Ok(paths)
 }
 
 fn list_below(root: &Path, below: &str, paths: &mut Vec<String>) -> Result<()> {
