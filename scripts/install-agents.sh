@@ -6,6 +6,7 @@
 #   scripts/install-agents.sh --all    and those of a nightly run; needs Python 3.12 or newer
 #                                      ($JACKFIELD_PYTHON, or the first one on the PATH)
 #
+# On Linux for ARM there is no goose, and `--all` is not supported; the test runner leaves these tests out there.
 # What is installed, down to the last dependency and its checksum, stands below scripts/agents/, and
 # in crates/e2e/node and crates/e2e/rust for the SDKs that the tests drive the web front with.
 # To change a version, edit package.json there and run `npm install --package-lock-only` beside it.
@@ -24,6 +25,14 @@ fail() {
     exit 1
 }
 
+# As npm and as Rust name the processor.
+case "$(uname -s) $(uname -m)" in
+"Linux x86_64") npm_cpu=x64 cpu=x86_64 npm_flags= ;;
+# One package of the lock file is for the other processor: `--force` makes that a warning.
+"Linux aarch64") npm_cpu=arm64 cpu=aarch64 npm_flags=--force ;;
+*) fail "the pinned agents are for Linux" ;;
+esac
+
 # Whether a directory holds what its lock file says, put there by this script.
 is_installed() { # directory lock
     [ "$(cat "$agents/$1/installed" 2>/dev/null)" = "$(stamp "$2")" ]
@@ -40,7 +49,7 @@ npm_set() { # directory npm-command [where its lock file is]
     rm -rf "${agents:?}/$1"
     mkdir -p "$agents/$1"
     cp "$locks/package.json" "$locks/package-lock.json" "$agents/$1/"
-    (cd "$agents/$1" && npm "$2" --ignore-scripts --no-audit --no-fund --loglevel=error >&2)
+    (cd "$agents/$1" && npm "$2" $npm_flags --ignore-scripts --no-audit --no-fund --loglevel=error >&2)
     stamp "$locks/package-lock.json" >"$agents/$1/installed"
 }
 
@@ -133,10 +142,10 @@ echo "stdiobus $agents/stdiobus/bin/python"
 
 npm_set ci ci
 modules=ci/node_modules
-link goose "$modules/@aaif/goose-binary-linux-x64/bin/goose"
-link claude "$modules/@anthropic-ai/claude-agent-sdk-linux-x64/claude"
+[ "$npm_cpu" != x64 ] || link goose "$modules/@aaif/goose-binary-linux-x64/bin/goose"
+link claude "$modules/@anthropic-ai/claude-agent-sdk-linux-$npm_cpu/claude"
 link claude-agent-acp "$modules/@agentclientprotocol/claude-agent-acp/dist/index.js"
-link codex "$modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex"
+link codex "$modules/@openai/codex-linux-$npm_cpu/vendor/$cpu-unknown-linux-musl/bin/codex"
 link codex-acp "$modules/@agentclientprotocol/codex-acp/dist/index.js"
 link gemini "$modules/@google/gemini-cli/bundle/gemini.js"
 # Not an agent: the reference server of MCP, for our own agent.
