@@ -37,6 +37,15 @@ fn allow_request(pane: &TerminalPane<'_>, title: &str) {
     pane.wait_for(EMPTY_FIELD);
 }
 
+/// Unfolds the tool call, whose diff replaces `a` with `b`, and folds it again.
+fn read_diff(pane: &TerminalPane<'_>) {
+    pane.press(&["M-e"]);
+    pane.wait_until("diff", |screen| screen.contains("1 - a") && screen.contains("1 + b"));
+    pane.capture("diff");
+    pane.press(&["M-e"]);
+    pane.wait_until("folded diff", |screen| !screen.contains("1 + b"));
+}
+
 #[test]
 fn session_is_opened_prompted_answered_canceled_left_and_opened_again() {
     let home = home_with_agent();
@@ -51,6 +60,7 @@ fn session_is_opened_prompted_answered_canceled_left_and_opened_again() {
     send_prompt(&pane, "tool");
     pane.wait_for("tool: done");
     pane.capture("session");
+    read_diff(&pane);
     // A turn that does not end by itself.
     send_prompt(&pane, "hang");
     pane.wait_for("Queue a prompt");
