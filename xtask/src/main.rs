@@ -38,7 +38,8 @@ const USAGE: &str = "usage: cargo xtask <task>
                   run every fuzz target, or these, for this long each (15)
   sim [--world hub|bus|gateway] [--seed N | --first N | --fresh] [--steps N] [--trace]
                   run the simulated worlds: one seed, or SIM_SEEDS of them (2000)
-  plant [NAME]... make deliberate mistakes in hub, bus and gateway, and check that the simulator finds each
+  plant [NAME]... make deliberate mistakes in hub, bus and gateway, and check that the simulator finds each;
+                  then those of the terminal interface, which its property tests find
   chaos [--seed N] [--minutes N | --seconds N] [--sessions N]
                   kill agents, clients and the daemon of many sessions (10 minutes, 200)
   chaos --fleet [--seed N] [--rounds N]

@@ -21,6 +21,8 @@ mod hub;
 mod inbox;
 mod keymap;
 mod page;
+#[cfg(test)]
+mod planted_tests;
 mod session;
 mod terminal;
 #[cfg(test)]

@@ -214,3 +214,11 @@ fn new_request_does_not_take_the_focus() {
     assert_eq!(app.state.page, ActivePage::Session);
     assert!(app.draw().contains("f2: answer 4"));
 }
+
+#[cfg(planted_bugs)]
+#[test]
+fn planted_bugs_are_found() {
+    use crate::planted_tests::assert_found;
+    assert_found("answer-without-quiet-time", keys_around_the_appearance_answer_nothing);
+    assert_found("keep-guard-of-other-request", answer_needs_focus_a_frame_and_a_quiet_time);
+}

@@ -6,6 +6,7 @@ use crossterm::{
     queue,
     terminal::{BeginSynchronizedUpdate, EndSynchronizedUpdate},
 };
+use jackfield_protocol::is_planted;
 use ratatui::{
     Frame, Terminal, TerminalOptions, Viewport,
     layout::{Position, Size},
@@ -49,7 +50,9 @@ impl<W: Write> FramePainter<W> {
 
     /// The terminal has another size.
     pub(super) fn resize(&mut self, size: (u16, u16)) {
-        self.terminal.backend_mut().set_size(Size::new(size.0, size.1));
+        if !is_planted("keep-size-after-resize") {
+            self.terminal.backend_mut().set_size(Size::new(size.0, size.1));
+        }
     }
 
     /// Draws all cells of the next frame: another program wrote to the terminal.
@@ -196,6 +199,13 @@ mod tests {
                 assert_shows(&terminal, &expected.unwrap(), cursor);
             }
         }
+    }
+
+    #[cfg(planted_bugs)]
+    #[test]
+    fn planted_bugs_are_found() {
+        use crate::planted_tests::assert_found;
+        assert_found("keep-size-after-resize", terminal_shows_the_frame_after_random_resizes);
     }
 
     /// A writer whose bytes a test reads.

