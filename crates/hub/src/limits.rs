@@ -24,6 +24,10 @@ pub const LOG_PAGE_BYTES_MAX: usize = OUTBOX_BYTES_MAX;
 pub const WATCH_INTERVAL_MS: u64 = 100;
 pub const WATCH_PROGRESS_MS: u64 = 1_000;
 
+/// Names of attached clients in the row of a session, and their bytes: more than a person reads.
+pub const LISTED_CLIENTS_MAX: usize = 16;
+pub const LISTED_NAME_BYTES_MAX: usize = 64;
+
 /// Bytes appended and not yet durable, per session. Above it the agent's pipe is no longer read.
 pub const HELD_BYTES_MAX: usize = 4 * 1024 * 1024;
 pub const HELD_BYTES_LOW: usize = HELD_BYTES_MAX / 2;

@@ -3,10 +3,11 @@
 
 use super::{Session, calls::ToolCalls, sentence};
 use crate::{
-    SessionId, Time,
+    ConnId, SessionId, Time,
     agent::{Agent, AgentStart, Agents, Phase, describe_limit},
     config::{Liveness, WaitPhase},
     context::HubContext,
+    limits,
     parts::HubParts,
 };
 use jackfield_events::{AgentQuiet, EventBody};
@@ -190,6 +191,17 @@ impl Session {
         self.opening_launch().map_or(self.summary().updated_at, |_| self.activity.since.0)
     }
 
+    /// The names that attached clients gave themselves; the number of the connection for one without a name.
+    fn client_names(&self, parts: &HubParts) -> Vec<String> {
+        let name = |conn: &ConnId| match &parts.clients.connections.get(conn)?.name {
+            Some(it) => {
+                Some(it[..it.floor_char_boundary(limits::LISTED_NAME_BYTES_MAX)].to_owned())
+            }
+            None => Some(conn.to_string()),
+        };
+        self.subscribers.keys().filter_map(name).take(limits::LISTED_CLIENTS_MAX).collect()
+    }
+
     /// One session, for `ps` and `sessions`.
     pub(crate) fn row(&self, parts: &HubParts) -> Value {
         let state = self.summary();
@@ -209,6 +221,7 @@ impl Session {
             "queued": state.queue.len(),
             "asks": self.asks.len(),
             "clients": self.subscribers.len(),
+            "clientNames": self.client_names(parts),
             "unheard": parts.agents.find_unenforced_policy(&parts.cx, self),
             "pid": self.agent.and_then(|it| parts.agents.processes.get(&it)?.pid),
             "events": self.log.head().0,

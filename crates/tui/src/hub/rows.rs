@@ -4,6 +4,9 @@ use jackfield_views::UsageCost;
 use serde::Deserialize;
 use serde_json::Value;
 
+/// The name of this interface in the lists of clients.
+const OWN_NAME: &str = "jackfield-tui";
+
 /// One session, as the hub lists it.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -30,6 +33,8 @@ pub(crate) struct SessionRow {
     pub(crate) host: Option<String>,
     /// The number of attached clients.
     pub(crate) clients: u64,
+    /// The names that they gave themselves.
+    pub(crate) client_names: Vec<String>,
     /// The sequence number of the last event.
     pub(crate) events: u64,
     /// RFC 3339.
@@ -100,6 +105,15 @@ impl SessionRow {
             [&self.name, &self.title].into_iter().flatten().find(|it| !it.trim().is_empty());
         named.map_or(&self.session_id, String::as_str)
     }
+
+    /// The names of attached clients without this interface. Empty if the daemon does not list names.
+    pub(crate) fn other_client_names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.client_names.iter().map(String::as_str).collect();
+        if let Some(own) = names.iter().position(|it| *it == OWN_NAME) {
+            names.remove(own);
+        }
+        names
+    }
 }
 
 impl OpenRequest {
@@ -118,5 +132,12 @@ mod tests {
         let row = json!({ "sessionId": "s-1", "state": "hibernating", "asks": 2, "new": true });
         let row: SessionRow = serde_json::from_value(row).unwrap();
         assert_eq!((row.display_title(), row.state, row.asks), ("s-1", SessionState::Other, 2));
+    }
+
+    #[test]
+    fn another_terminal_interface_is_another_client() {
+        let names = json!(["jackfield-tui", "zed", "jackfield-tui"]);
+        let row: SessionRow = serde_json::from_value(json!({ "clientNames": names })).unwrap();
+        assert_eq!(row.other_client_names(), ["zed", "jackfield-tui"]);
     }
 }

@@ -33,8 +33,11 @@ impl SessionView {
     fn client_lines(&self, now: Time, theme: &ViewTheme) -> Vec<Line<'static>> {
         let attached = self.row.clients;
         let clients = if attached == 1 { "client is" } else { "clients are" };
-        let mut lines =
-            vec![Line::from(format!("{attached} {clients} attached now.")), Line::default()];
+        let mut lines = vec![Line::from(format!("{attached} {clients} attached now."))];
+        let names = self.row.client_names.iter();
+        lines
+            .extend(names.map(|it| Line::styled(format!("  {}", sanitize_line(it)), theme.strong)));
+        lines.push(Line::default());
         let rows = self.clients.rows();
         if rows.is_empty() {
             lines.push(Line::styled("The loaded transcript has no prompts.", theme.dim));

@@ -23,6 +23,7 @@ fn working_row() -> SessionRow {
         doing: Some("shell command `cargo test -p parser` running 1 min 4 s".to_owned()),
         cost: Some(UsageCost { amount: 0.4213, currency: "USD".to_owned() }),
         clients: 2,
+        client_names: ["jackfield-tui", "zed"].map(str::to_owned).to_vec(),
         ..idle_row()
     }
 }

@@ -3,7 +3,7 @@
 
 use super::session::draw_titled_rule;
 use crate::{
-    hub::SessionState,
+    hub::{SessionRow, SessionState},
     session::SessionView,
     text::{ViewTheme, cell_width, format_cost, format_tokens, sanitize_line, truncate_cells},
 };
@@ -65,15 +65,29 @@ fn list_facts(session: &SessionView, theme: &ViewTheme) -> Vec<(String, Style)> 
         let is_full = context.size.is_some_and(|it| context.tokens.saturating_mul(5) > it * 4);
         push(text, if is_full { theme.warning } else { theme.text });
     }
-    if row.clients > 1 {
-        push(format!("{} clients", row.clients), theme.text);
-    }
+    push(describe_others(row), theme.text);
     push(current_name(settings.reasoning.as_ref()), theme.text);
     push(
         row.host.as_deref().map(|it| format!("on {}", sanitize_line(it))).unwrap_or_default(),
         theme.dim,
     );
     facts
+}
+
+/// The other clients of the session, the first by their names.
+fn describe_others(row: &SessionRow) -> String {
+    const SHOWN_MAX: usize = 2;
+    let names = row.other_client_names();
+    if row.clients <= 1 {
+        return String::new();
+    }
+    if names.is_empty() {
+        return format!("{} clients", row.clients);
+    }
+    let shown: Vec<_> = names.iter().take(SHOWN_MAX).map(|it| sanitize_line(it)).collect();
+    let more = row.clients.saturating_sub(1 + shown.len() as u64);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("with {}{more}", shown.join(", "))
 }
 
 fn state_fact(state: SessionState, theme: &ViewTheme) -> (String, Style) {

@@ -3,6 +3,7 @@
 use super::*;
 use crate::{
     Input, Seq, Tenant,
+    limits::LISTED_NAME_BYTES_MAX,
     test_hub::{TestHub, messages_to_clients},
 };
 
@@ -130,4 +131,28 @@ fn answer_to_a_request_names_the_client_and_the_option() {
         { "sessionId": "acme.s-2", "ask": 2, "by": "editor" },
     ]);
     assert_eq!(changes[0].1["answered"], expected);
+}
+
+#[test]
+fn row_names_the_attached_clients() {
+    let mut hub = hub_with_two_tenants();
+    let editor = ConnId(7);
+    hub.feed_input(Input::ClientOpened { conn: editor, peer: None });
+    let name = "ä".repeat(LISTED_NAME_BYTES_MAX);
+    hub.answer(
+        editor,
+        "initialize",
+        &json!({ "protocolVersion": 1, "clientInfo": { "name": name } }),
+    );
+    hub.answer(WATCHER, "_jackfield/watch", &json!({}));
+    for conn in [CLIENT, editor] {
+        hub.send_request(conn, "_jackfield/attach", &json!({ "sessionId": "s-1", "after": 5 }));
+    }
+    let short_name = &name[..LISTED_NAME_BYTES_MAX];
+    let changes = read_changes(&mut hub, WATCH_INTERVAL_MS);
+    let row = &changes[0].1["sessions"][0];
+    assert_eq!((&row["clients"], &row["clientNames"]), (&json!(2), &json!(["c-1", short_name])));
+    hub.feed_input(Input::ClientGone { conn: editor });
+    let changes = read_changes(&mut hub, WATCH_INTERVAL_MS);
+    assert_eq!(changes[0].1["sessions"][0]["clientNames"], json!(["c-1"]));
 }
