@@ -2,6 +2,7 @@
 
 use super::{configure_agent, pane::TerminalPane, run};
 use jackfield_e2e::{Home, app::in_tree};
+use std::{fs, process::Command};
 
 /// What an agent must not change.
 fn terminal_state(pane: &TerminalPane<'_>) -> Vec<String> {
@@ -73,4 +74,15 @@ hostile_groups! {
     terminal_output_leaves_the_terminal_untouched: "terminal";
     layouts_leave_the_terminal_untouched: "layout";
     scripts_leave_the_terminal_untouched: "script";
+}
+
+#[test]
+fn texts_of_the_unit_tests_are_those_of_the_console() {
+    let printed = Command::new("node").arg(in_tree("console/tests/hostile.mjs")).output().unwrap();
+    let copy = fs::read(in_tree("crates/tui/src/text/testdata/hostile.jsonl")).unwrap();
+    let copies = "node console/tests/hostile.mjs > crates/tui/src/text/testdata/hostile.jsonl";
+    assert!(
+        printed.stdout == copy && !copy.is_empty(),
+        "the copy differs; write it with `{copies}`"
+    );
 }
