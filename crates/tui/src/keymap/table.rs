@@ -113,3 +113,22 @@ pub(crate) const ACTIONS: &[ActionRow] = &[
     row(KeyAction::Suspend, "app.suspend", PAGES, &["ctrl-z"], "", "Suspends the program, as in a shell."),
     row(KeyAction::Quit, "app.quit", PAGES, &["ctrl-q"], "quit", "Ends the program; sessions keep running."),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn documentation_lists_every_action_with_its_keys() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/tui.md");
+        let text = fs::read_to_string(path).unwrap();
+        let section = text.split("## Keys").nth(1).unwrap().split("\n## ").next().unwrap();
+        let listed: Vec<&str> = section.lines().filter(|it| it.starts_with("| `")).collect();
+        let row = |it: &ActionRow| {
+            let keys: Vec<_> = it.default_keys.iter().map(|it| format!("`{it}`")).collect();
+            format!("| `{}` | {} | {} |", it.name, keys.join(", "), it.meaning)
+        };
+        assert_eq!(listed, ACTIONS.iter().map(row).collect::<Vec<_>>());
+    }
+}
