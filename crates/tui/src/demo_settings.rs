@@ -39,6 +39,7 @@ pub(crate) fn demo_settings() -> SessionSettings {
             command("compact", "Summarizes the conversation\u{1b}[31m to free context"),
             command("web-review", "Reviews a page"),
         ],
+        directories: ["/user/me/src/parser", "/user/me/src/lexer"].map(str::to_owned).to_vec(),
     }
 }
 

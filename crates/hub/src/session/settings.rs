@@ -44,6 +44,7 @@ impl Session {
             "commandsSeq": state.setting_events.commands,
             "optionsSeq": state.setting_events.options,
             "promptCapabilities": state.prompt_capabilities,
+            "directories": state.dirs(),
         });
         parts.clients.answer_request(&mut parts.cx, conn, id, Ok(&settings.to_string()));
     }

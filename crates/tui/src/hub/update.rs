@@ -88,13 +88,15 @@ pub(crate) struct QueuedPrompt {
     pub(crate) is_held: bool,
 }
 
-/// What the agent of a session offers.
+/// What the agent of a session offers, and where it works.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SessionSettings {
     pub(crate) mode: Option<SettingOffer>,
     pub(crate) model: Option<SettingOffer>,
     pub(crate) reasoning: Option<SettingOffer>,
     pub(crate) commands: Vec<SessionCommand>,
+    /// The working directory, then the additional ones.
+    pub(crate) directories: Vec<String>,
 }
 
 /// A slash command of the agent.

@@ -10,10 +10,11 @@ pub(crate) enum AppEffect {
     Copy(String),
     /// Opens `$EDITOR` with this text, and sends what was written as an input.
     EditExternally(String),
-    /// Finds files in the directory of a session whose path matches the query.
+    /// Finds files in the directories of a session whose path matches the query. The first directory is the working
+    /// directory.
     FindFiles {
         session: String,
-        cwd: String,
+        directories: Vec<String>,
         query: String,
     },
     /// Prints lines into the scrollback of the terminal.

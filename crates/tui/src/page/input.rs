@@ -23,7 +23,7 @@ pub(crate) enum AppInput {
     Drawn,
     /// The text of the external editor; `None` if it failed or was not changed.
     EditedText(Option<String>),
-    /// Files that match a completion, relative to the directory of the session.
+    /// Files that match a completion, relative to the working directory of the session if they are in it.
     Files {
         session: String,
         query: String,

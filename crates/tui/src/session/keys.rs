@@ -120,11 +120,19 @@ impl SessionView {
         }
     }
 
+    /// The directories of the session. The additional ones are known when the settings were read.
+    fn directories(&self) -> Vec<String> {
+        match &self.settings.directories[..] {
+            [] => vec![self.row.cwd.clone()],
+            directories => directories.to_vec(),
+        }
+    }
+
     pub(super) fn apply_reply(&mut self, cx: &mut UpdateContext<'_>, reply: ComposerReply) {
         match reply {
             ComposerReply::FindFiles(query) => cx.push_effect(AppEffect::FindFiles {
                 session: self.session.clone(),
-                cwd: self.row.cwd.clone(),
+                directories: self.directories(),
                 query,
             }),
             ComposerReply::EditExternally(text) => cx.push_effect(AppEffect::EditExternally(text)),

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, fmt::Write as _};
 
-/// Splits a prompt at `@path` of the chosen paths, which are relative to `cwd`.
+/// Splits a prompt at `@path` of the chosen paths, which are absolute or relative to `cwd`.
 pub(crate) fn build_blocks(text: &str, paths: &BTreeSet<String>, cwd: &str) -> Vec<Value> {
     let mut blocks = Vec::new();
     let mut start = 0;
@@ -50,7 +50,9 @@ fn push_text(blocks: &mut Vec<Value>, text: &str) {
 
 fn file_uri(cwd: &str, path: &str) -> String {
     let mut uri = "file://".to_owned();
-    for byte in cwd.trim_end_matches('/').bytes().chain(*b"/").chain(path.bytes()) {
+    let folder = if path.starts_with('/') { "" } else { cwd.trim_end_matches('/') };
+    let separator = if path.starts_with('/') { "" } else { "/" };
+    for byte in [folder, separator, path].iter().flat_map(|it| it.bytes()) {
         if byte.is_ascii_alphanumeric() || b"-._~/:".contains(&byte) {
             uri.push(char::from(byte));
         } else {
@@ -65,7 +67,8 @@ mod tests {
     use super::*;
 
     fn build(text: &str) -> Vec<Value> {
-        let paths = ["src/a.rs", "src/a.rs.bak", "my file.txt"].map(str::to_owned).into();
+        let paths =
+            ["src/a.rs", "src/a.rs.bak", "my file.txt", "/w/lib/b.rs"].map(str::to_owned).into();
         build_blocks(text, &paths, "/w/p")
     }
 
@@ -88,6 +91,13 @@ mod tests {
         );
         let prompt = prompt_text(&Value::Array(blocks));
         assert_eq!(prompt, "Compare @src/a.rs and @src/a.rs.bak, @my file.txt");
+    }
+
+    #[test]
+    fn file_of_another_directory_keeps_its_path() {
+        let link =
+            json!({ "type": "resource_link", "uri": "file:///w/lib/b.rs", "name": "/w/lib/b.rs" });
+        assert_eq!(build("@/w/lib/b.rs"), [link]);
     }
 
     #[test]

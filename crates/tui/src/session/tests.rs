@@ -113,7 +113,7 @@ fn chosen_file_is_sent_as_a_link() {
     let effects = app.type_text("See @a");
     let find = AppEffect::FindFiles {
         session: "s-1".to_owned(),
-        cwd: "/user/me/src/parser".to_owned(),
+        directories: ["/user/me/src/parser", "/user/me/src/lexer"].map(str::to_owned).to_vec(),
         query: "a".to_owned(),
     };
     assert!(effects.contains(&find), "{effects:?}");

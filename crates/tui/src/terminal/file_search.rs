@@ -1,5 +1,5 @@
-//! Finds files for `@` in a prompt: in the directory of the session, without ignored ones. Symbolic links are not
-//! followed, so a path never leaves the directory.
+//! Finds files for `@` in a prompt: in the directories of the session, without ignored ones. Symbolic links are not
+//! followed, so a path never leaves the directories.
 
 use crate::page::AppInput;
 use ignore::WalkBuilder;
@@ -28,14 +28,14 @@ pub(super) struct FileSearches {
 
 struct FileQuery {
     session: String,
-    cwd: String,
+    directories: Vec<String>,
     query: String,
 }
 
 impl FileSearches {
     /// Searches now, or after the search that runs.
-    pub(super) fn request(&mut self, session: String, cwd: String, query: String) {
-        self.next = Some(FileQuery { session, cwd, query });
+    pub(super) fn request(&mut self, session: String, directories: Vec<String>, query: String) {
+        self.next = Some(FileQuery { session, directories, query });
         self.start_next();
     }
 
@@ -44,24 +44,34 @@ impl FileSearches {
         if self.running.is_some() {
             return;
         }
-        let Some(FileQuery { session, cwd, query }) = self.next.take() else { return };
+        let Some(FileQuery { session, directories, query }) = self.next.take() else { return };
         self.running = Some(tokio::task::spawn_blocking(move || {
-            let paths = find_files(Path::new(&cwd), &query);
+            let paths = find_files(&directories, &query);
             AppInput::Files { session, query, paths }
         }));
     }
 }
 
-/// Paths relative to the directory that match the query, the best first. Blocks.
-fn find_files(directory: &Path, query: &str) -> Vec<String> {
+/// Paths that match the query, the best first: relative in the first directory, absolute in the others. Blocks.
+fn find_files<T: AsRef<Path>>(directories: &[T], query: &str) -> Vec<String> {
+    let Some((cwd, others)) = directories.split_first() else { return Vec::new() };
     let until = Instant::now() + SEARCH_MAX;
-    let entries = WalkBuilder::new(directory).require_git(false).follow_links(false).build();
-    let files = entries
+    let mut walk = WalkBuilder::new(cwd);
+    for other in others {
+        walk.add(other);
+    }
+    let files = walk
+        .require_git(false)
+        .follow_links(false)
+        .build()
         .take_while(|_| Instant::now() < until)
         .filter_map(Result::ok)
         .filter(|it| it.file_type().is_some_and(|it| it.is_file()))
         .take(FILES_MAX)
-        .filter_map(|it| it.path().strip_prefix(directory).ok()?.to_str().map(str::to_owned))
+        .filter_map(|it| {
+            let path = it.path();
+            path.strip_prefix(cwd).unwrap_or(path).to_str().map(str::to_owned)
+        })
         // Such a path would not be shown as it is.
         .filter(|it| !it.chars().any(char::is_control));
     rank_paths(files.collect(), query)
@@ -70,6 +80,8 @@ fn find_files(directory: &Path, query: &str) -> Vec<String> {
 /// The paths that match, the best first; the shorter first among equals.
 fn rank_paths(mut paths: Vec<String>, query: &str) -> Vec<String> {
     paths.sort_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
+    // Directories of a session may contain each other.
+    paths.dedup();
     if !query.is_empty() {
         let pattern = Pattern::parse(query, CaseMatching::Smart, Normalization::Smart);
         let mut matcher = Matcher::new(Config::DEFAULT.match_paths());
@@ -104,10 +116,27 @@ mod tests {
         fs::write(outside.join("main.rs"), "").unwrap();
         symlink(&outside, root.join("linked")).unwrap();
         symlink(outside.join("main.rs"), root.join("linked.rs")).unwrap();
-        assert_eq!(find_files(&root, ""), ["src/main.rs", "src/parser/mod.rs"]);
-        assert_eq!(find_files(&root, "pmod"), ["src/parser/mod.rs"]);
-        assert_eq!(find_files(&root, "main"), ["src/main.rs"]);
-        assert_eq!(find_files(&root.join("missing"), "main"), [""; 0]);
+        let find = |query: &str| find_files(&[&root], query);
+        assert_eq!(find(""), ["src/main.rs", "src/parser/mod.rs"]);
+        assert_eq!(find("pmod"), ["src/parser/mod.rs"]);
+        assert_eq!(find("main"), ["src/main.rs"]);
+        assert_eq!(find_files(&[root.join("missing")], "main"), [""; 0]);
+    }
+
+    #[test]
+    fn files_of_additional_directories_have_absolute_paths() {
+        let dir = tempfile::tempdir().unwrap();
+        let (root, other) = (dir.path().join("project"), dir.path().join("library"));
+        for folder in [root.join("src"), other.clone()] {
+            fs::create_dir_all(folder).unwrap();
+        }
+        for path in [root.join("src/main.rs"), other.join("lib.rs")] {
+            fs::write(path, "").unwrap();
+        }
+        let library = other.join("lib.rs").to_str().unwrap().to_owned();
+        let directories = [root.clone(), other, root.join("src"), dir.path().join("missing")];
+        assert_eq!(find_files(&directories, ""), ["src/main.rs", &library]);
+        assert_eq!(find_files(&directories, "lib"), [library]);
     }
 
     #[test]

@@ -284,8 +284,8 @@ impl TerminalInterface {
                     }
                 }
                 AppEffect::EditExternally(text) => self.start_editor(text)?,
-                AppEffect::FindFiles { session, cwd, query } => {
-                    self.searches.request(session, cwd, query);
+                AppEffect::FindFiles { session, directories, query } => {
+                    self.searches.request(session, directories, query);
                 }
                 AppEffect::PrintToScrollback(lines) => self.print_lines(&lines)?,
                 AppEffect::WakeAt(time) => drop(self.wake_times.insert(time)),

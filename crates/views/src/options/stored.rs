@@ -23,6 +23,9 @@ pub struct StoredSettings {
     pub options_seq: Option<u64>,
     #[serde(default)]
     pub prompt_capabilities: PromptCapabilities,
+    /// The working directory, then the additional ones.
+    #[serde(default)]
+    pub directories: Vec<String>,
 }
 
 impl StoredSettings {

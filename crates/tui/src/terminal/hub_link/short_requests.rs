@@ -194,6 +194,7 @@ pub(super) async fn read_settings(
         model: find_offer(&setup, SessionSetting::Model),
         reasoning: find_offer(&setup, SessionSetting::Reasoning),
         commands: commands.as_array().into_iter().flatten().filter_map(command).collect(),
+        directories: stored.directories,
     };
     Ok(HubUpdate::Settings { session: session.to_owned(), settings: Box::new(settings) })
 }
