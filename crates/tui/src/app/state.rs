@@ -8,7 +8,7 @@ use crate::{
     keymap::KeyBindings,
     page::{ActivePage, ViewOptions},
     session::SessionView,
-    text::ViewTheme,
+    text::{SyntaxLoading, ViewTheme},
 };
 use jackfield_events::Time;
 
@@ -42,8 +42,10 @@ impl AppState {
         size: (u16, u16),
         now: Time,
     ) -> AppState {
+        let mut theme = ViewTheme::on_background(options.color_depth, options.background);
+        theme.syntax_loading = options.loads_syntaxes.then(SyntaxLoading::default);
         AppState {
-            theme: ViewTheme::on_background(options.color_depth, options.background),
+            theme,
             options,
             keymap,
             size,

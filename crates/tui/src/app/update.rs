@@ -34,8 +34,12 @@ impl AppState {
             AppInput::EditedText(_) | AppInput::Files { .. } => {
                 self.send_to_session(&input, &mut effects);
             }
+            AppInput::SyntaxLoaded(language) => self.on_syntax_loaded(language, &mut effects),
         }
         self.lay_out(&mut effects);
+        if let Some(loading) = &self.theme.syntax_loading {
+            effects.extend(loading.take_needed().into_iter().map(AppEffect::LoadSyntax));
+        }
         effects
     }
 
@@ -169,6 +173,16 @@ impl AppState {
         if let Some(wanted) = self.options.session.clone().filter(|_| is_first_list) {
             self.open_named_session(&wanted, effects);
         }
+    }
+
+    /// What has code is rendered again.
+    fn on_syntax_loaded(&mut self, language: String, effects: &mut Vec<AppEffect>) {
+        if let Some(loading) = &self.theme.syntax_loading {
+            loading.on_loaded(&language);
+        }
+        let input = AppInput::SyntaxLoaded(language);
+        self.with_context(effects, |app, cx| app.inbox.update(cx, &input));
+        self.send_to_session(&input, effects);
     }
 
     fn on_tick(&mut self, effects: &mut Vec<AppEffect>) {

@@ -74,6 +74,7 @@ impl InboxState {
                 self.size = (*width, *height);
                 self.lay_out(cx);
             }
+            AppInput::SyntaxLoaded(_) => self.lay_out(cx),
             _ => {}
         }
     }

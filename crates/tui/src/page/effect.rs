@@ -1,6 +1,9 @@
 //! What `terminal` does for the core.
 
-use crate::hub::{HubRequest, RequestNumber};
+use crate::{
+    hub::{HubRequest, RequestNumber},
+    text::CodeSample,
+};
 use jackfield_events::Time;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -17,6 +20,8 @@ pub(crate) enum AppEffect {
         directories: Vec<String>,
         query: String,
     },
+    /// Loads the syntax of the code, and sends its language as an input.
+    LoadSyntax(CodeSample),
     /// Prints lines into the scrollback of the terminal.
     PrintToScrollback(Vec<String>),
     /// Sends a tick at this time.

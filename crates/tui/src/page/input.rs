@@ -29,4 +29,6 @@ pub(crate) enum AppInput {
         query: String,
         paths: Vec<String>,
     },
+    /// The syntax of a language was loaded: its code can be drawn with colors.
+    SyntaxLoaded(String),
 }

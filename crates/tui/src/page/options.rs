@@ -11,6 +11,8 @@ pub(crate) struct ViewOptions {
     pub(crate) home: Option<String>,
     /// The directory in which a new session starts.
     pub(crate) cwd: String,
+    /// Syntaxes are loaded in the background, and code has no colors until then.
+    pub(crate) loads_syntaxes: bool,
     /// The session to open at once.
     pub(crate) session: Option<String>,
 }

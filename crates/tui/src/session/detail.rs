@@ -43,6 +43,11 @@ impl DetailPage {
         std::mem::replace(&mut self.rendered, rendered) != rendered
     }
 
+    /// The lines have to be made again.
+    pub(crate) fn render_again(&mut self) {
+        self.rendered = None;
+    }
+
     /// Replaces the lines, after the item has changed or the page has another width.
     pub(crate) fn set_lines(&mut self, lines: Vec<Line<'static>>) {
         self.lines = lines;

@@ -143,10 +143,19 @@ impl SessionView {
             AppInput::Files { session, query, paths } if *session == self.session => {
                 self.composer.on_files(query, paths);
             }
+            AppInput::SyntaxLoaded(_) => self.render_again(),
             AppInput::Drawn => return,
             AppInput::EditedText(None) | AppInput::Files { .. } | AppInput::Tick => {}
         }
         self.lay_out(cx);
+    }
+
+    /// Code has other colors now.
+    fn render_again(&mut self) {
+        self.pane.render_again();
+        if let Some(SessionOverlay::Detail(page)) = &mut self.overlay {
+            page.render_again();
+        }
     }
 
     /// Ends what was started for the session. Returns what was written and not sent.

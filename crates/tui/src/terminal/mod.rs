@@ -13,6 +13,7 @@ mod run;
 mod screen;
 mod screen_backend;
 mod signals;
+mod syntax_loads;
 
 pub use hub_link::{DaemonAccess, DaemonStart};
 pub use run::{TuiEnd, TuiError, TuiOptions, run_tui};

@@ -9,6 +9,7 @@ use super::{
     pacing::{FrameNeed, FramePacing},
     screen::{ScreenModes, restore_on_panic},
     signals::{ReceivedSignal, SignalStreams},
+    syntax_loads::SyntaxLoads,
 };
 use crate::{
     app::AppState,
@@ -119,6 +120,7 @@ struct TerminalInterface {
     updates: mpsc::Receiver<HubUpdate>,
     editor: Option<JoinHandle<Option<String>>>,
     searches: FileSearches,
+    syntax_loads: SyntaxLoads,
     pacing: FramePacing,
     next_tick: Instant,
     wake_times: BTreeSet<Time>,
@@ -139,6 +141,7 @@ impl TerminalInterface {
             background: TerminalBackground::detect(env),
             home: env("HOME"),
             cwd: options.cwd,
+            loads_syntaxes: true,
             session: options.session,
         };
         let size = crossterm::terminal::size()?;
@@ -157,6 +160,7 @@ impl TerminalInterface {
             updates,
             editor: None,
             searches: FileSearches::default(),
+            syntax_loads: SyntaxLoads::default(),
             pacing: FramePacing::new(now),
             next_tick: now + TICK_INTERVAL,
             wake_times: BTreeSet::new(),
@@ -182,6 +186,7 @@ impl TerminalInterface {
                 event = next_event(&mut self.events) => self.on_event(event)?,
                 edited = join(&mut self.editor) => self.on_edited(edited.flatten())?,
                 found = join(&mut self.searches.running) => self.on_found(found)?,
+                loaded = join(&mut self.syntax_loads.running) => self.on_syntax_loaded(loaded)?,
                 Some(update) = self.updates.recv() => {
                     self.link.note_update(&update);
                     self.on_input(AppInput::Hub(update), FrameNeed::Update)?;
@@ -287,6 +292,7 @@ impl TerminalInterface {
                 AppEffect::FindFiles { session, directories, query } => {
                     self.searches.request(session, directories, query);
                 }
+                AppEffect::LoadSyntax(sample) => self.syntax_loads.request(sample),
                 AppEffect::PrintToScrollback(lines) => self.print_lines(&lines)?,
                 AppEffect::WakeAt(time) => drop(self.wake_times.insert(time)),
                 AppEffect::Redraw => {
@@ -346,6 +352,11 @@ impl TerminalInterface {
     fn on_found(&mut self, found: Option<AppInput>) -> Result<(), TuiError> {
         self.searches.start_next();
         found.map_or(Ok(()), |it| self.on_input(it, FrameNeed::Key))
+    }
+
+    fn on_syntax_loaded(&mut self, loaded: Option<AppInput>) -> Result<(), TuiError> {
+        self.syntax_loads.start_next();
+        loaded.map_or(Ok(()), |it| self.on_input(it, FrameNeed::Update))
     }
 
     /// Prints lines into the scrollback: above an inline frame, or on the main screen.

@@ -27,7 +27,7 @@ pub(crate) use cells::{cell_width, truncate_cells};
 pub(crate) use color_depth::ColorDepth;
 pub(crate) use diff::render_diff;
 pub(crate) use format::{format_age, format_cost, format_duration, format_tokens, shorten_path};
-pub(crate) use highlight::highlight_code;
+pub(crate) use highlight::{CodeSample, SyntaxLoading, highlight_code};
 pub(crate) use json::render_json;
 pub(crate) use markdown::render_markdown;
 pub(crate) use palette::TerminalBackground;

@@ -2,7 +2,7 @@
 //! beside it.
 
 use super::{
-    ColorDepth,
+    ColorDepth, SyntaxLoading,
     palette::{
         BLUE, CYAN, ColorShades, GRAY, GREEN, MAGENTA, RED, TerminalBackground, YELLOW,
         diff_backgrounds,
@@ -11,7 +11,7 @@ use super::{
 use ratatui::style::{Color, Modifier, Style};
 
 /// The style of each part of the interface.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct ViewTheme {
     pub(crate) depth: ColorDepth,
     pub(crate) text: Style,
@@ -34,6 +34,8 @@ pub(crate) struct ViewTheme {
     pub(crate) syntax: SyntaxStyles,
     /// The backgrounds of added and removed lines, if the background of the terminal is known.
     pub(crate) diff_backgrounds: Option<(Color, Color)>,
+    /// `None` if syntaxes are loaded at once.
+    pub(crate) syntax_loading: Option<SyntaxLoading>,
 }
 
 /// The styles of code. What has no style of its own is drawn as text.
@@ -93,6 +95,7 @@ impl ViewTheme {
                 tag: color(&RED),
             },
             diff_backgrounds: diff_backgrounds(depth, background),
+            syntax_loading: None,
         }
     }
 

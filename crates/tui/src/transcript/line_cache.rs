@@ -63,6 +63,12 @@ impl LineCache {
         count
     }
 
+    /// Drops all lines.
+    pub(crate) fn clear(&mut self) {
+        self.items.clear();
+        self.lines = 0;
+    }
+
     /// The lines of a block of an item that was updated.
     pub(crate) fn lines(
         &mut self,

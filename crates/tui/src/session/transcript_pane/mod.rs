@@ -112,6 +112,12 @@ impl TranscriptPane {
         (self.width, self.height) = (width, height);
     }
 
+    /// Renders what is visible again: code has other colors now.
+    pub(crate) fn render_again(&mut self) {
+        self.cache.clear();
+        self.is_changed = true;
+    }
+
     /// Lays out what is visible. Returns the requests for what is needed of the log.
     pub(crate) fn layout(&mut self, now: Time) -> Vec<HubRequest> {
         // Running calls show how long they have been running.

@@ -50,7 +50,7 @@ impl ParsedCodeCache {
 }
 
 /// Code and the state of the parser after it.
-struct ParsedCode {
+pub(super) struct ParsedCode {
     syntax: String,
     code: String,
     lines: Vec<LineRoles>,
@@ -59,7 +59,7 @@ struct ParsedCode {
 }
 
 impl ParsedCode {
-    fn new(syntax: &SyntaxReference) -> ParsedCode {
+    pub(super) fn new(syntax: &SyntaxReference) -> ParsedCode {
         ParsedCode {
             syntax: syntax.name.clone(),
             code: String::new(),
@@ -69,7 +69,7 @@ impl ParsedCode {
         }
     }
 
-    fn append(&mut self, set: &SyntaxSet, code: &str) {
+    pub(super) fn append(&mut self, set: &SyntaxSet, code: &str) {
         for line in code.split_inclusive('\n') {
             let roles = if line.len() > LINE_BYTES_MAX {
                 vec![(line.len(), CodeRole::Plain)]

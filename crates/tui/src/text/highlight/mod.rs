@@ -1,9 +1,11 @@
 //! Code with the colors of its language.
 
 mod cache;
+mod loading;
 mod roles;
 
 use self::cache::{LineRoles, ParsedCodeCache};
+pub(crate) use self::loading::{CodeSample, SyntaxLoading};
 use super::{ViewTheme, sanitize_text, span_list::SpanList};
 use ratatui::text::Line;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -24,7 +26,8 @@ pub(crate) fn highlight_code(language: &str, code: &str, theme: &ViewTheme) -> V
 /// The same for sanitized code that may still grow: a line that has no end yet has no colors.
 pub(super) fn highlight_lines(language: &str, code: &str, theme: &ViewTheme) -> Vec<Line<'static>> {
     let complete = code.rfind('\n').map_or("", |it| &code[..=it]);
-    let syntax = if code.len() > CODE_BYTES_MAX { None } else { find_syntax(language) };
+    let has_colors = !complete.is_empty() && code.len() <= CODE_BYTES_MAX;
+    let syntax = if has_colors { find_usable_syntax(language, complete, theme) } else { None };
     let roles = syntax.map_or_else(Vec::new, |(set, syntax)| parse_code(set, syntax, complete));
     let mut roles = roles.iter();
     let to_line = |line| match roles.next() {
@@ -51,16 +54,40 @@ fn parse_code(set: &SyntaxSet, syntax: &SyntaxReference, code: &str) -> Vec<Line
     cache.lock().unwrap_or_else(PoisonError::into_inner).parse(set, syntax, code)
 }
 
-/// The syntaxes are loaded when the first code is shown, in some milliseconds.
+static SYNTAX_SET: OnceLock<SyntaxSet> = OnceLock::new();
+
+/// All syntaxes. They are loaded when the first code is shown.
 fn syntax_set() -> &'static SyntaxSet {
-    static SYNTAX_SET: OnceLock<SyntaxSet> = OnceLock::new();
     SYNTAX_SET.get_or_init(two_face::syntax::extra_newlines)
+}
+
+fn is_set_loaded() -> bool {
+    SYNTAX_SET.get().is_some()
+}
+
+/// The syntax of a language, unless it has to be loaded in the background first.
+fn find_usable_syntax(
+    language: &str,
+    code: &str,
+    theme: &ViewTheme,
+) -> Option<(&'static SyntaxSet, &'static SyntaxReference)> {
+    match &theme.syntax_loading {
+        Some(loading) if has_syntax(&language_name(language)) => {
+            loading.find_loaded(language, code)
+        }
+        Some(_) => None,
+        None => find_syntax(language),
+    }
+}
+
+/// Code without colors does not load the syntaxes.
+fn has_syntax(name: &str) -> bool {
+    !matches!(name, "" | "text" | "txt" | "plain" | "plaintext" | "output" | "log")
 }
 
 fn find_syntax(language: &str) -> Option<(&'static SyntaxSet, &'static SyntaxReference)> {
     let name = language_name(language);
-    // Code without colors does not load the syntaxes.
-    if matches!(name.as_str(), "" | "text" | "txt" | "plain" | "plaintext" | "output" | "log") {
+    if !has_syntax(&name) {
         return None;
     }
     let set = syntax_set();
