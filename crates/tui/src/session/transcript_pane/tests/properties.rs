@@ -141,13 +141,15 @@ proptest! {
         for step in &steps {
             let was_following = reader.is_following();
             let can_jump = reader.requests.iter().any(is_jump);
-            let before = reader.text();
+            let (before, scroll) = (reader.text(), reader.pane.scroll);
             take_step(&mut reader, step);
             reader.check_screen();
             if was_following && !moves_reader(step) && !can_jump {
                 prop_assert!(reader.is_following());
             }
-            if moves_reader(step) || can_jump || reader.is_following() {
+            // There may be nothing to fold, and then the reader stays.
+            let has_moved = moves_reader(step) && reader.pane.scroll != scroll;
+            if has_moved || can_jump || reader.is_following() {
                 word = first_word(&reader).filter(|_| !reader.is_following());
             } else if let Some(word) = &word {
                 let words = reader.words("w");
