@@ -1,7 +1,8 @@
 //! Where the parts of a session are on the page.
 
 use super::{SessionView, focus::SessionFocus};
-use ratatui::layout::{Constraint, Layout, Rect};
+use crate::app::split_rows;
+use ratatui::layout::Rect;
 
 /// The areas of a session. An area without lines is empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,15 +26,18 @@ impl SessionView {
     pub(crate) fn areas(&self, area: Rect) -> SessionAreas {
         let composer_max = (area.height / 3).clamp(1, 12);
         let rows = u16::try_from(self.composer.editor().rows().len()).unwrap_or(u16::MAX);
-        let [header, transcript, line_input, queue, rule, composer] = Layout::vertical([
-            Constraint::Length(1),
-            Constraint::Min(0),
-            Constraint::Length(u16::from(self.has_line_input())),
-            Constraint::Length(self.queue_height(area.height)),
-            Constraint::Length(1),
-            Constraint::Length(rows.clamp(1, composer_max)),
-        ])
-        .areas(area);
+        let mut left = area.height;
+        let mut take_rows = |wanted: u16| {
+            let height = wanted.min(left);
+            left -= height;
+            height
+        };
+        let composer = take_rows(rows.clamp(1, composer_max));
+        let [header, rule] = [1, 1].map(&mut take_rows);
+        let line_input = take_rows(u16::from(self.has_line_input()));
+        let queue = take_rows(self.queue_height(area.height));
+        let heights = [header, left, line_input, queue, rule, composer];
+        let [header, transcript, line_input, queue, rule, composer] = split_rows(area, heights);
         SessionAreas { header, transcript, line_input, queue, rule, composer }
     }
 

@@ -128,8 +128,12 @@ fn break_line(line: &StyledLine, first: usize, rest: usize) -> Vec<Range<usize>>
     let mut start = 0;
     for &(end, _) in &line.runs {
         // A cluster ends with its span, as it does when it is drawn.
-        for (index, cluster) in text[start..end].grapheme_indices(true) {
-            breaker.add_cluster(start + index, cluster);
+        if is_printable_ascii(&text[start..end]) {
+            (start..end).for_each(|it| breaker.add_cluster(it, &text[it..=it]));
+        } else {
+            for (index, cluster) in text[start..end].grapheme_indices(true) {
+                breaker.add_cluster(start + index, cluster);
+            }
         }
         start = end;
     }

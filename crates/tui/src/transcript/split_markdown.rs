@@ -7,6 +7,8 @@ use std::ops::Range;
 const BLOCK_BYTES_MIN: usize = 1000;
 /// Code is divided at this length, even if the rest of the fence follows.
 const CODE_BYTES_MAX: usize = 6000;
+/// A line of text is divided at this length, between words.
+const LINE_BYTES_MAX: usize = 4000;
 
 /// A part of a Markdown text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -14,6 +16,8 @@ pub(crate) struct MarkdownBlock {
     pub(crate) range: Range<usize>,
     /// The opening line of the code block in which this part begins; empty outside of code.
     pub(crate) open_fence: String,
+    /// It continues the line in which the part before ends.
+    pub(crate) is_continued_line: bool,
     /// The code block in which it ends is not closed in this part.
     pub(crate) ends_in_code: bool,
 }
@@ -30,6 +34,16 @@ pub(crate) fn split_markdown(text: &str, first: MarkdownBlock) -> Vec<MarkdownBl
         let line = &text[position..end];
         let was_code = !fence.is_empty();
         update_fence(&mut fence, line);
+        while fence.is_empty()
+            && !was_code
+            && let Some(cut) = find_cut(text, block.range.start, position..end)
+        {
+            block.range.end = cut;
+            blocks.push(std::mem::take(&mut block));
+            block.range = cut..cut;
+            block.is_continued_line = true;
+            position = cut;
+        }
         let length = end - block.range.start;
         let is_blank = line.trim().is_empty();
         let is_end = if fence.is_empty() {
@@ -52,6 +66,17 @@ pub(crate) fn split_markdown(text: &str, first: MarkdownBlock) -> Vec<MarkdownBl
     block.ends_in_code = !fence.is_empty();
     blocks.push(block);
     blocks
+}
+
+/// Where a line that is too long for its block is divided: before a word, so that the rest is text, too.
+fn find_cut(text: &str, block_start: usize, line: Range<usize>) -> Option<usize> {
+    let from = text.floor_char_boundary((block_start + LINE_BYTES_MAX).max(line.start));
+    // Tables and quotes would end there.
+    if line.end <= from || text[line.clone()].starts_with(['|', '>']) {
+        return None;
+    }
+    let is_word = |it: &usize| text[*it..line.end].starts_with(char::is_alphabetic);
+    text[from..line.end].match_indices(' ').map(|(index, _)| from + index + 1).find(is_word)
 }
 
 /// The text of a block as Markdown of its own: code that was divided is opened and closed. Code that is not
@@ -147,6 +172,24 @@ mod tests {
         assert_eq!(split(&longer)[..last], blocks[..last]);
         let from_last = split_markdown(&longer, blocks[last].clone());
         assert_eq!([&blocks[..last], &from_last].concat(), split(&longer));
+    }
+
+    #[test]
+    fn long_line_is_divided_between_words_and_the_blocks_stay_when_it_grows() {
+        let text = "word 12 ".repeat(4000);
+        let blocks = split(&text);
+        assert_eq!(texts(&text).concat(), text);
+        assert!(blocks.iter().all(|it| it.range.len() < LINE_BYTES_MAX + 10), "{blocks:?}");
+        assert!(blocks[1..].iter().all(|it| it.is_continued_line));
+        for length in (0..text.len()).step_by(777) {
+            let known = split(&text[..length]);
+            let last = known.len() - 1;
+            assert_eq!(blocks[..last], known[..last]);
+            let grown = split_markdown(&text, known[last].clone());
+            assert_eq!([&known[..last], &grown].concat(), blocks);
+        }
+        let table = format!("|{}|\n", "cell ".repeat(4000));
+        assert_eq!(split(&table).len(), 1);
     }
 
     #[test]

@@ -155,7 +155,8 @@ pub(crate) fn render_block(
         (BlockSource::Markdown { part, block }, content) => {
             let is_first = block.range.start == 0 && *part == 0;
             let lines = message::render_markdown_block(content, *part, block, options, theme);
-            separate(lines, is_first || !block.open_fence.is_empty())
+            separate(lines, is_first || is_continued)
+            let is_continued = block.is_continued_line || !block.open_fence.is_empty();
         }
         (BlockSource::Part { part, range }, content) => {
             message::render_part(content, *part, range.clone(), options, theme)
