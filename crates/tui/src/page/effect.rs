@@ -5,6 +5,7 @@ use crate::{
     text::CodeSample,
 };
 use jackfield_events::Time;
+use ratatui::text::Line;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum AppEffect {
@@ -24,6 +25,8 @@ pub(crate) enum AppEffect {
     LoadSyntax(CodeSample),
     /// Prints lines into the scrollback of the terminal.
     PrintToScrollback(Vec<String>),
+    /// Prints finished items above an inline frame.
+    PrintAbove(Vec<Line<'static>>),
     /// Sends a tick at this time.
     WakeAt(Time),
     /// Draws everything again, after another program wrote to the terminal.

@@ -11,6 +11,8 @@ pub(crate) struct ViewOptions {
     pub(crate) home: Option<String>,
     /// The directory in which a new session starts.
     pub(crate) cwd: String,
+    /// The frame is below the prompt of the shell, and finished items are printed above it.
+    pub(crate) is_inline: bool,
     /// Syntaxes are loaded in the background, and code has no colors until then.
     pub(crate) loads_syntaxes: bool,
     /// The session to open at once.

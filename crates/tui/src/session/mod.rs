@@ -19,12 +19,14 @@ mod prompt_blocks;
 mod queue;
 mod scroll;
 #[cfg(test)]
+mod terminal_effect_tests;
+#[cfg(test)]
 mod tests;
 mod transcript_pane;
 
 use crate::{
     hub::{HubRequest, LogRange, RequestNumber, SessionRow, SessionSettings, SessionState},
-    page::{AppInput, UpdateContext},
+    page::{ActivePage, AppEffect, AppInput, UpdateContext},
 };
 pub(crate) use areas::MARK_WIDTH;
 use clients::ClientList;
@@ -230,6 +232,12 @@ impl SessionView {
         let requests = self.pane.layout(cx.now);
         self.send_log_requests(cx, requests);
         self.lay_out_detail(cx);
+        if cx.options.is_inline && cx.page == ActivePage::Session {
+            let lines = self.pane.take_finished_lines();
+            if !lines.is_empty() {
+                cx.push_effect(AppEffect::PrintAbove(lines));
+            }
+        }
     }
 
     fn send_log_requests(&mut self, cx: &mut UpdateContext<'_>, requests: Vec<HubRequest>) {

@@ -1,16 +1,24 @@
 //! Writes frames to the terminal: only the cells that changed, each frame as one synchronized update.
 
-use super::screen_backend::ScreenBackend;
-use crate::{app::AppState, text::sanitize_text, view};
+use super::{screen_backend::ScreenBackend, shared_writer::SharedWriter};
+use crate::{
+    app::AppState,
+    text::{cell_width, sanitize_text},
+    view,
+};
 use crossterm::{
+    cursor::MoveTo,
     queue,
-    terminal::{BeginSynchronizedUpdate, EndSynchronizedUpdate},
+    style::Print,
+    terminal::{BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate},
 };
 use jackfield_protocol::is_planted;
 use ratatui::{
     Frame, Terminal, TerminalOptions, Viewport,
-    layout::{Position, Size},
-    text::{Line, Text},
+    backend::Backend as _,
+    buffer::{Buffer, Cell},
+    layout::{Position, Rect, Size},
+    text::Line,
     widgets::Widget as _,
 };
 use std::io::{self, Write};
@@ -20,20 +28,27 @@ const INLINE_LINES: u16 = 20;
 
 /// Draws on a writer that is a terminal.
 pub(super) struct FramePainter<W: Write> {
-    terminal: Terminal<ScreenBackend<W>>,
+    writer: SharedWriter<W>,
+    terminal: Terminal<ScreenBackend<SharedWriter<W>>>,
     is_inline: bool,
 }
 
 impl<W: Write> FramePainter<W> {
+    /// An inline frame begins where the cursor of the terminal is.
     pub(super) fn new(writer: W, size: (u16, u16), is_inline: bool) -> io::Result<FramePainter<W>> {
-        let backend = ScreenBackend::new(writer, Size::new(size.0, size.1));
-        let viewport = if is_inline {
-            Viewport::Inline(frame_size(size, true).1)
-        } else {
-            Viewport::Fullscreen
-        };
-        let terminal = Terminal::with_options(backend, TerminalOptions { viewport })?;
-        Ok(FramePainter { terminal, is_inline })
+        FramePainter::start_at(writer, size, is_inline, None)
+    }
+
+    fn start_at(
+        writer: W,
+        size: (u16, u16),
+        is_inline: bool,
+        cursor: Option<Position>,
+    ) -> io::Result<FramePainter<W>> {
+        let writer = SharedWriter::new(writer);
+        let backend = ScreenBackend::new(writer.clone(), Size::new(size.0, size.1), cursor);
+        let terminal = open_terminal(backend, is_inline)?;
+        Ok(FramePainter { writer, terminal, is_inline })
     }
 
     /// Draws the state. After a resize the whole frame is drawn once.
@@ -42,17 +57,52 @@ impl<W: Write> FramePainter<W> {
     }
 
     fn draw_frame(&mut self, draw: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
-        queue!(self.terminal.backend_mut().writer(), BeginSynchronizedUpdate)?;
+        queue!(self.writer, BeginSynchronizedUpdate)?;
         self.terminal.draw(draw)?;
-        queue!(self.terminal.backend_mut().writer(), EndSynchronizedUpdate)?;
-        self.terminal.backend_mut().writer().flush()
+        if self.is_inline && !self.terminal.backend().is_cursor_shown() {
+            // Its row tells where the frame is after a resize.
+            let top = self.top_row();
+            self.terminal.set_cursor_position(Position::new(0, top))?;
+        }
+        queue!(self.writer, EndSynchronizedUpdate)?;
+        self.writer.flush()
     }
 
-    /// The terminal has another size.
-    pub(super) fn resize(&mut self, size: (u16, u16)) {
-        if !is_planted("keep-size-after-resize") {
-            self.terminal.backend_mut().set_size(Size::new(size.0, size.1));
+    /// The size of the terminal.
+    pub(super) fn size(&self) -> (u16, u16) {
+        let size = self.terminal.size().unwrap_or_default();
+        (size.width, size.height)
+    }
+
+    /// The first row of the frame.
+    pub(super) fn top_row(&mut self) -> u16 {
+        self.terminal.get_frame().area().y
+    }
+
+    /// The terminal has another size. `cursor_row` is the row of its cursor now: terminals move lines when their size
+    /// changes, so an inline frame may be elsewhere.
+    pub(super) fn resize(&mut self, size: (u16, u16), cursor_row: Option<u16>) -> io::Result<()> {
+        if is_planted("keep-size-after-resize") {
+            return Ok(());
         }
+        self.terminal.backend_mut().set_size(Size::new(size.0, size.1));
+        if self.is_inline {
+            let top = self.top_row();
+            let row_before = self.terminal.backend().cursor().map_or(top, |it| it.y);
+            let row = cursor_row.unwrap_or(row_before);
+            self.move_frame(row.saturating_sub(row_before.saturating_sub(top)))?;
+        }
+        Ok(())
+    }
+
+    /// Removes an inline frame, and begins the next one at this row. The screen scrolls if there is no room for it.
+    fn move_frame(&mut self, row: u16) -> io::Result<()> {
+        let size = self.terminal.size()?;
+        let start = Position::new(0, row.min(size.height.saturating_sub(1)));
+        queue!(self.writer, MoveTo(start.x, start.y), Clear(ClearType::FromCursorDown))?;
+        let backend = ScreenBackend::new(self.writer.clone(), size, Some(start));
+        self.terminal = open_terminal(backend, true)?;
+        Ok(())
     }
 
     /// Draws all cells of the next frame: another program wrote to the terminal.
@@ -63,22 +113,26 @@ impl<W: Write> FramePainter<W> {
 
     /// Writes bytes that are not part of a frame.
     pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.terminal.backend_mut().writer().write_all(bytes)?;
-        self.terminal.backend_mut().writer().flush()
+        self.writer.write_all(bytes)?;
+        self.writer.flush()
     }
 
-    /// Prints lines above a frame that is below the prompt of the shell.
-    pub(super) fn print_above(&mut self, lines: &[String]) -> io::Result<()> {
-        let width = self.terminal.size()?.width;
-        let lines = lines.iter().flat_map(|it| wrap_text(it, width)).collect::<Vec<_>>();
-        // As many lines as a terminal has at once.
-        for part in lines.chunks(usize::from(INLINE_LINES)) {
-            let height = u16::try_from(part.len()).unwrap_or(INLINE_LINES);
-            self.terminal.insert_before(height, |buffer| {
-                Text::from(part.to_vec()).render(buffer.area, buffer);
-            })?;
+    /// Prints lines above an inline frame, into the scrollback. The frame has to be drawn again. Lines have no spaces
+    /// at their end, so that a terminal can wrap them when its width changes.
+    pub(super) fn print_above(&mut self, lines: &[Line<'_>]) -> io::Result<()> {
+        let size = self.terminal.size()?;
+        let mut row = self.top_row();
+        queue!(self.writer, BeginSynchronizedUpdate, MoveTo(0, row))?;
+        queue!(self.writer, Clear(ClearType::FromCursorDown))?;
+        for line in lines {
+            let mut buffer = Buffer::empty(Rect::new(0, row, size.width, 1));
+            line.render(buffer.area, &mut buffer);
+            self.terminal.backend_mut().draw(line_cells(&buffer).into_iter())?;
+            // The screen scrolls at its last row.
+            queue!(self.writer, MoveTo(0, row), Print("\n"))?;
+            row = (row + 1).min(size.height.saturating_sub(1));
         }
-        Ok(())
+        self.move_frame(row)
     }
 
     /// Removes an inline frame, so that the prompt of the shell takes its place.
@@ -88,8 +142,35 @@ impl<W: Write> FramePainter<W> {
             let area = self.terminal.get_frame().area();
             self.terminal.set_cursor_position(area.as_position())?;
         }
-        self.terminal.backend_mut().writer().flush()
+        self.writer.flush()
     }
+}
+
+fn open_terminal<W: Write>(
+    backend: ScreenBackend<W>,
+    is_inline: bool,
+) -> io::Result<Terminal<ScreenBackend<W>>> {
+    let viewport = if is_inline {
+        let size = backend.size()?;
+        Viewport::Inline(frame_size((size.width, size.height), true).1)
+    } else {
+        Viewport::Fullscreen
+    };
+    Terminal::with_options(backend, TerminalOptions { viewport })
+}
+
+/// The cells of a line up to its last visible one. The second cell of a wide character is not drawn.
+fn line_cells(buffer: &Buffer) -> Vec<(u16, u16, &Cell)> {
+    let last = buffer.content.iter().rposition(|it| *it != Cell::EMPTY).map_or(0, |it| it + 1);
+    let mut cells = Vec::with_capacity(last);
+    let mut covered = 0;
+    for (x, cell) in (0..).zip(&buffer.content[..last]) {
+        if x >= covered {
+            covered = x + u16::try_from(cell_width(cell.symbol())).unwrap_or(1).max(1);
+            cells.push((x, buffer.area.y, cell));
+        }
+    }
+    cells
 }
 
 /// The size of the frame on a terminal of this size.
@@ -99,7 +180,7 @@ pub(super) fn frame_size(terminal: (u16, u16), is_inline: bool) -> (u16, u16) {
 }
 
 /// The lines of a text for the scrollback.
-fn wrap_text(text: &str, width: u16) -> Vec<Line<'static>> {
+pub(super) fn wrap_text(text: &str, width: u16) -> Vec<Line<'static>> {
     let text = sanitize_text(text).into_owned();
     text.lines()
         .flat_map(|it| crate::text::wrap_line(Line::from(it.to_owned()), width, 0))
@@ -111,8 +192,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use ratatui::{
-        buffer::Buffer,
         style::{Color, Style},
+        text::Text,
     };
     use std::{
         num::NonZero,
@@ -164,7 +245,7 @@ mod tests {
                 covered -= 1;
                 continue;
             }
-            covered = crate::text::cell_width(cell.symbol()).saturating_sub(1);
+            covered = cell_width(cell.symbol()).saturating_sub(1);
             let text = if shown.contents().is_empty() { " " } else { shown.contents() };
             assert_eq!(text, cell.symbol(), "at {x},{y}");
             assert_eq!(shown.bold(), cell.modifier.contains(ratatui::style::Modifier::BOLD));
@@ -184,7 +265,7 @@ mod tests {
             let (terminal, mut painter) = start((20, 6));
             for (width, height, text, has_cursor) in steps {
                 terminal.0.lock().unwrap().screen_mut().set_size(cells(height), cells(width));
-                painter.resize((width, height));
+                painter.resize((width, height), None).unwrap();
                 let cursor = has_cursor.then(|| Position::new(width - 1, height - 1));
                 let mut expected = None;
                 painter.draw_frame(|frame| {
@@ -197,6 +278,45 @@ mod tests {
                     }
                 }).unwrap();
                 assert_shows(&terminal, &expected.unwrap(), cursor);
+            }
+        }
+    }
+
+    /// All lines of a terminal, also those that have scrolled off the screen.
+    fn all_lines(terminal: &ParsedTerminal) -> Vec<String> {
+        let mut parser = terminal.0.lock().unwrap();
+        let (rows, columns) = parser.screen().size();
+        let (rows, columns) = (usize::from(rows.get()), columns.get());
+        parser.screen_mut().set_scrollback(usize::MAX);
+        let mut lines = Vec::new();
+        while 0 < parser.screen().scrollback() {
+            lines.extend(parser.screen().rows(0, columns).next());
+            let left = parser.screen().scrollback() - 1;
+            parser.screen_mut().set_scrollback(left);
+        }
+        lines.extend(parser.screen().rows(0, columns).take(rows));
+        lines
+    }
+
+    #[test]
+    fn lines_above_an_inline_frame_are_printed_once_and_in_order() {
+        for (height, row) in [(30, 3), (30, 29), (12, 0)] {
+            let size = (30, height);
+            let parser = vt100::Parser::new(cells(height), cells(30), 1000);
+            let terminal = ParsedTerminal(Arc::new(Mutex::new(parser)));
+            let cursor = Some(Position::new(0, row));
+            let mut painter = FramePainter::start_at(terminal.clone(), size, true, cursor).unwrap();
+            let mut printed = Vec::new();
+            for count in [1, 4, 50, 2] {
+                let first = printed.len();
+                printed.extend((first..first + count).map(|it| format!("line {it} 漢字 end")));
+                let lines: Vec<_> = printed[first..].iter().map(|it| Line::from(&**it)).collect();
+                painter.print_above(&lines).unwrap();
+                painter.draw_frame(|frame| frame.render_widget("the frame", frame.area())).unwrap();
+                let shown = all_lines(&terminal);
+                let shown: Vec<_> = shown.iter().filter(|it| !it.is_empty()).collect();
+                let expected: Vec<_> = printed.iter().collect();
+                assert_eq!(shown.split_last(), Some((&&"the frame".to_owned(), &expected[..])));
             }
         }
     }

@@ -2,7 +2,6 @@
 
 use super::{
     clipboard::TerminalMultiplexer,
-    external_editor::{edit_text, find_editor},
     file_search::FileSearches,
     frame_painter::{FramePainter, frame_size},
     hub_link::{DaemonAccess, HubLink},
@@ -16,17 +15,12 @@ use crate::{
     hub::HubUpdate,
     keymap::{EditingKeys, KeyBindings},
     page::{AppEffect, AppInput, ViewOptions},
-    text::{ColorDepth, TerminalBackground, sanitize_text},
+    text::{ColorDepth, TerminalBackground},
 };
-use crossterm::{
-    event::{Event, EventStream},
-    queue,
-    style::Print,
-    terminal::{EnterAlternateScreen, LeaveAlternateScreen},
-};
+use crossterm::event::{Event, EventStream};
 use futures_util::StreamExt as _;
 use jackfield_events::Time;
-use rustix::process::{Signal, kill_current_process_group};
+use ratatui::text::Line;
 use serde_json::{Map, Value};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -107,21 +101,21 @@ pub fn run_tui(options: TuiOptions) -> Result<TuiEnd, TuiError> {
     ended
 }
 
-struct TerminalInterface {
+pub(super) struct TerminalInterface {
     state: AppState,
-    painter: FramePainter<BufWriter<Stdout>>,
-    modes: ScreenModes,
+    pub(super) painter: FramePainter<BufWriter<Stdout>>,
+    pub(super) modes: ScreenModes,
     multiplexer: TerminalMultiplexer,
-    /// The size of the terminal.
-    size: (u16, u16),
     /// `None` while another program has the terminal.
-    events: Option<EventStream>,
+    pub(super) events: Option<EventStream>,
     link: HubLink,
     updates: mpsc::Receiver<HubUpdate>,
-    editor: Option<JoinHandle<Option<String>>>,
+    pub(super) editor: Option<JoinHandle<Option<String>>>,
+    /// Lines that are printed above the next frame.
+    pub(super) lines_above: Vec<Line<'static>>,
     searches: FileSearches,
     syntax_loads: SyntaxLoads,
-    pacing: FramePacing,
+    pub(super) pacing: FramePacing,
     next_tick: Instant,
     wake_times: BTreeSet<Time>,
     end: Option<TuiEnd>,
@@ -141,6 +135,7 @@ impl TerminalInterface {
             background: TerminalBackground::detect(env),
             home: env("HOME"),
             cwd: options.cwd,
+            is_inline: modes.is_inline,
             loads_syntaxes: true,
             session: options.session,
         };
@@ -154,11 +149,11 @@ impl TerminalInterface {
             painter,
             modes,
             multiplexer: TerminalMultiplexer::detect(env),
-            size,
             events: Some(EventStream::new()),
             link,
             updates,
             editor: None,
+            lines_above: Vec::new(),
             searches: FileSearches::default(),
             syntax_loads: SyntaxLoads::default(),
             pacing: FramePacing::new(now),
@@ -170,7 +165,7 @@ impl TerminalInterface {
 
     async fn run(&mut self, has_panicked: &AtomicBool) -> Result<TuiEnd, TuiError> {
         let mut signals = SignalStreams::new()?;
-        self.on_resize(self.size)?;
+        self.on_resize(self.painter.size())?;
         loop {
             if let Some(end) = self.end {
                 return Ok(end);
@@ -207,6 +202,10 @@ impl TerminalInterface {
         if self.events.is_none() || !self.pacing.is_due(Instant::now()) {
             return Ok(());
         }
+        let lines_above = std::mem::take(&mut self.lines_above);
+        if !lines_above.is_empty() {
+            self.painter.print_above(&lines_above)?;
+        }
         self.painter.draw(&self.state)?;
         // The time after the frame was written, so that a slow terminal gets fewer frames.
         self.pacing.on_drawn(Instant::now());
@@ -240,7 +239,14 @@ impl TerminalInterface {
         let input = match event {
             Some(Ok(Event::Key(key))) => AppInput::Key(key),
             Some(Ok(Event::Paste(text))) => AppInput::Paste(text),
-            Some(Ok(Event::Mouse(mouse))) => AppInput::Mouse(mouse),
+            Some(Ok(Event::Mouse(mut mouse))) => {
+                // An inline frame does not start at the top of the terminal.
+                let Some(row) = mouse.row.checked_sub(self.painter.top_row()) else {
+                    return Ok(());
+                };
+                mouse.row = row;
+                AppInput::Mouse(mouse)
+            }
             Some(Ok(Event::Resize(width, height))) => return self.on_resize((width, height)),
             Some(Ok(Event::FocusGained | Event::FocusLost)) => return Ok(()),
             Some(Err(error)) => return Err(error.into()),
@@ -249,9 +255,11 @@ impl TerminalInterface {
         self.on_input(input, FrameNeed::Key)
     }
 
-    fn on_resize(&mut self, size: (u16, u16)) -> Result<(), TuiError> {
-        self.size = size;
-        self.painter.resize(size);
+    pub(super) fn on_resize(&mut self, size: (u16, u16)) -> Result<(), TuiError> {
+        if self.painter.size() != size {
+            let cursor_row = self.read_cursor_row();
+            self.painter.resize(size, cursor_row)?;
+        }
         let (width, height) = frame_size(size, self.modes.is_inline);
         self.on_input(AppInput::Resize { width, height }, FrameNeed::Update)
     }
@@ -269,7 +277,7 @@ impl TerminalInterface {
         Ok(())
     }
 
-    fn on_input(&mut self, input: AppInput, need: FrameNeed) -> Result<(), TuiError> {
+    pub(super) fn on_input(&mut self, input: AppInput, need: FrameNeed) -> Result<(), TuiError> {
         self.pacing.request(need);
         let effects = self.state.update(wall_time(), input);
         self.execute(effects)
@@ -294,6 +302,7 @@ impl TerminalInterface {
                 }
                 AppEffect::LoadSyntax(sample) => self.syntax_loads.request(sample),
                 AppEffect::PrintToScrollback(lines) => self.print_lines(&lines)?,
+                AppEffect::PrintAbove(lines) => self.print_above(lines),
                 AppEffect::WakeAt(time) => drop(self.wake_times.insert(time)),
                 AppEffect::Redraw => {
                     self.painter.clear()?;
@@ -306,49 +315,6 @@ impl TerminalInterface {
         Ok(())
     }
 
-    /// Gives the terminal to another program.
-    fn release_terminal(&mut self) -> Result<(), TuiError> {
-        // Ends the thread that reads keys.
-        self.events = None;
-        self.painter.finish()?;
-        Ok(self.modes.leave()?)
-    }
-
-    /// Takes the terminal over again and draws everything.
-    fn resume(&mut self) -> Result<(), TuiError> {
-        self.events = None;
-        self.modes.enter()?;
-        let size = crossterm::terminal::size()?;
-        let writer = BufWriter::new(io::stdout());
-        self.painter = FramePainter::new(writer, size, self.modes.is_inline)?;
-        self.events = Some(EventStream::new());
-        self.pacing.request(FrameNeed::Key);
-        self.on_resize(size)
-    }
-
-    /// Stops this process, as Ctrl-Z does in other programs. Continues here.
-    fn suspend(&mut self) -> Result<(), TuiError> {
-        self.release_terminal()?;
-        kill_current_process_group(Signal::TSTP).map_err(io::Error::from)?;
-        self.resume()
-    }
-
-    fn start_editor(&mut self, text: String) -> Result<(), TuiError> {
-        if self.editor.is_some() {
-            return Ok(());
-        }
-        self.release_terminal()?;
-        let editor = find_editor(|name| std::env::var(name).ok());
-        let run = move || edit_text(&editor, &text).ok().flatten();
-        self.editor = Some(tokio::task::spawn_blocking(run));
-        Ok(())
-    }
-
-    fn on_edited(&mut self, text: Option<String>) -> Result<(), TuiError> {
-        self.resume()?;
-        self.on_input(AppInput::EditedText(text), FrameNeed::Key)
-    }
-
     fn on_found(&mut self, found: Option<AppInput>) -> Result<(), TuiError> {
         self.searches.start_next();
         found.map_or(Ok(()), |it| self.on_input(it, FrameNeed::Key))
@@ -357,24 +323,6 @@ impl TerminalInterface {
     fn on_syntax_loaded(&mut self, loaded: Option<AppInput>) -> Result<(), TuiError> {
         self.syntax_loads.start_next();
         loaded.map_or(Ok(()), |it| self.on_input(it, FrameNeed::Update))
-    }
-
-    /// Prints lines into the scrollback: above an inline frame, or on the main screen.
-    fn print_lines(&mut self, lines: &[String]) -> Result<(), TuiError> {
-        if self.modes.is_inline {
-            return Ok(self.painter.print_above(lines)?);
-        }
-        let mut text = String::new();
-        for line in lines.iter().flat_map(|it| it.lines()) {
-            text.push_str(&sanitize_text(line));
-            text.push_str("\r\n");
-        }
-        let mut sequence = Vec::new();
-        queue!(sequence, LeaveAlternateScreen, Print(text), EnterAlternateScreen)?;
-        self.painter.write(&sequence)?;
-        self.painter.clear()?;
-        self.pacing.request(FrameNeed::Key);
-        Ok(())
     }
 }
 

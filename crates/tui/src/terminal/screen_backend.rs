@@ -14,19 +14,26 @@ pub(super) struct ScreenBackend<W: Write> {
     size: Size,
     /// Where the cursor was placed. The terminal is asked only before that: it answers among the keys.
     cursor: Option<Position>,
+    is_cursor_shown: bool,
 }
 
 impl<W: Write> ScreenBackend<W> {
-    pub(super) fn new(writer: W, size: Size) -> ScreenBackend<W> {
-        ScreenBackend { inner: CrosstermBackend::new(writer), size, cursor: None }
+    /// The terminal is asked for the position of its cursor if that is not known.
+    pub(super) fn new(writer: W, size: Size, cursor: Option<Position>) -> ScreenBackend<W> {
+        let inner = CrosstermBackend::new(writer);
+        ScreenBackend { inner, size, cursor, is_cursor_shown: false }
     }
 
     pub(super) fn set_size(&mut self, size: Size) {
         self.size = size;
     }
 
-    pub(super) fn writer(&mut self) -> &mut impl Write {
-        &mut self.inner
+    pub(super) fn cursor(&self) -> Option<Position> {
+        self.cursor
+    }
+
+    pub(super) fn is_cursor_shown(&self) -> bool {
+        self.is_cursor_shown
     }
 }
 
@@ -45,10 +52,12 @@ impl<W: Write> Backend for ScreenBackend<W> {
     }
 
     fn hide_cursor(&mut self) -> io::Result<()> {
+        self.is_cursor_shown = false;
         self.inner.hide_cursor()
     }
 
     fn show_cursor(&mut self) -> io::Result<()> {
+        self.is_cursor_shown = true;
         self.inner.show_cursor()
     }
 

@@ -28,8 +28,8 @@ pub(crate) use item::{
 pub(crate) use line_cache::LINES_MAX;
 pub(crate) use line_cache::LineCache;
 pub(crate) use render::{
-    BlockPlace, BlockSource, ItemOptions, can_expand, is_compact, item_blocks, render_block,
-    running_seconds,
+    BlockPlace, BlockSource, ItemOptions, can_expand, is_compact, item_blocks, item_mark,
+    render_block, running_seconds,
 };
 pub(crate) use split_markdown::{MarkdownBlock, block_text, split_markdown};
 pub(crate) use text_match::TextQuery;

@@ -5,6 +5,7 @@
 
 mod find;
 mod line_walk;
+mod printing;
 mod reading;
 mod scrolling;
 mod selection;
@@ -22,6 +23,7 @@ use find::FindState;
 pub(crate) use find::{FindStatus, HighlightedRange};
 use jackfield_events::{ReceivedEvent, Time};
 use line_walk::LineWalk;
+use printing::PrintedItems;
 use reading::PendingReads;
 use std::collections::BTreeMap;
 
@@ -45,6 +47,7 @@ pub(crate) struct TranscriptPane {
     selected: Option<ItemKey>,
     find: Option<FindState>,
     reads: PendingReads,
+    printed: PrintedItems,
     /// New events are being sent.
     is_followed: bool,
     /// Events arrived below the screen since the reader left the end.
@@ -89,6 +92,7 @@ impl TranscriptPane {
             selected: None,
             find: None,
             reads: PendingReads::default(),
+            printed: PrintedItems::default(),
             is_followed: false,
             has_news: false,
             visible: Vec::new(),
@@ -188,6 +192,9 @@ impl TranscriptPane {
     pub(crate) fn visible_rows(&self) -> impl Iterator<Item = VisibleRow<'_>> {
         self.visible.iter().enumerate().filter_map(|(row, at)| {
             let item = self.window.items().get(at.item)?;
+            if self.is_in_scrollback(item) {
+                return None;
+            }
             let line = self.cache.known_lines(item.key, at.block).get(at.line)?;
             let is_first = at.line == 0 && at.block == self.cache.first_block(item.key);
             let is_gap = at.block < self.cache.first_block(item.key);

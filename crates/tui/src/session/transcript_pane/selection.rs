@@ -33,8 +33,8 @@ impl TranscriptPane {
 
     /// Selects the item at a row of the drawn area, for a mouse click.
     pub(crate) fn select_row(&mut self, row: u16) {
-        let Some(at) = self.visible.get(usize::from(row)) else { return };
-        self.selected = self.window.items().get(at.item).map(|it| it.key);
+        let key = self.visible_rows().nth(usize::from(row)).map(|it| it.item.key);
+        self.selected = key.or(self.selected);
     }
 
     pub(crate) fn clear_selection(&mut self) {

@@ -73,6 +73,11 @@ impl TranscriptFold {
         is_text.then_some(last.key)
     }
 
+    /// The turn that has not ended.
+    pub(crate) fn running_turn(&self) -> Option<u64> {
+        self.turn.as_ref().map(|it| it.turn)
+    }
+
     /// The index of the item that begins with this event, or of the last one before it.
     pub(crate) fn index_of_seq(&self, seq: u64) -> usize {
         self.items.partition_point(|it| it.seq <= seq).saturating_sub(1)

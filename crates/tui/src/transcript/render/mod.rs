@@ -1,12 +1,14 @@
 //! Renders items as lines, block by block. A block that is not visible is not rendered.
 
 mod call;
+mod mark;
 mod message;
 mod status;
 
 use super::{ItemContent, MarkdownBlock, NoticeLevel, TranscriptItem};
 use crate::text::{ViewTheme, render_terminal_output, sanitize_line, truncate_cells, wrap_line};
 use jackfield_events::Time;
+pub(crate) use mark::item_mark;
 use ratatui::{
     style::Style,
     text::{Line, Span},
@@ -154,9 +156,9 @@ pub(crate) fn render_block(
         (BlockSource::Header, _) => render_header(item, options, theme),
         (BlockSource::Markdown { part, block }, content) => {
             let is_first = block.range.start == 0 && *part == 0;
+            let is_continued = block.is_continued_line || !block.open_fence.is_empty();
             let lines = message::render_markdown_block(content, *part, block, options, theme);
             separate(lines, is_first || is_continued)
-            let is_continued = block.is_continued_line || !block.open_fence.is_empty();
         }
         (BlockSource::Part { part, range }, content) => {
             message::render_part(content, *part, range.clone(), options, theme)

@@ -6,7 +6,7 @@ mod tests;
 use crate::{
     session::{GUTTER_WIDTH, HighlightedRange, SCROLLBAR_WIDTH, TranscriptPane, VisibleRow},
     text::{ViewTheme, cell_width},
-    transcript::{ItemContent, NoticeLevel, ToolStatus},
+    transcript::item_mark,
 };
 use ratatui::{
     buffer::Buffer,
@@ -62,32 +62,6 @@ fn split_row(row: Rect) -> [Rect; 2] {
         ..row
     };
     [gutter, text]
-}
-
-/// The mark before the first line of an item.
-fn item_mark(content: &ItemContent, theme: &ViewTheme) -> (&'static str, Style) {
-    match content {
-        ItemContent::Prompt { .. } => ("›", theme.accent),
-        ItemContent::Message { .. } => (" ", theme.text),
-        ItemContent::Thought { .. } => ("·", theme.dim),
-        ItemContent::Plan(_) => ("≡", theme.accent),
-        ItemContent::TurnEnd(_) => ("─", theme.dim),
-        ItemContent::Request(request) if request.answer.is_none() => ("?", theme.needs_user),
-        ItemContent::Request(_) => ("?", theme.dim),
-        ItemContent::Notice { level, .. } => match level {
-            NoticeLevel::Info => ("·", theme.dim),
-            NoticeLevel::Warning => ("!", theme.warning),
-            NoticeLevel::Error => ("!", theme.error),
-        },
-        ItemContent::ToolCall(call) => match call.status {
-            ToolStatus::Pending => ("○", theme.dim),
-            ToolStatus::Running => ("●", theme.working),
-            ToolStatus::Done => ("✓", theme.success),
-            ToolStatus::Failed => ("✗", theme.error),
-            ToolStatus::Cancelled => ("–", theme.dim),
-            ToolStatus::Unfinished => ("?", theme.warning),
-        },
-    }
 }
 
 /// The line with ranges of bytes in other styles.

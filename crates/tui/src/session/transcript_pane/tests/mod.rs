@@ -2,6 +2,7 @@
 
 mod finding;
 mod long_log;
+mod printing;
 mod properties;
 mod scrolling;
 mod selecting;
