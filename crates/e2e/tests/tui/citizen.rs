@@ -22,15 +22,7 @@ fn board_fits_the_window_after_each_resize() {
     pane.start_interface("");
     pane.wait_for("demo");
     for (width, height) in [(40, 12), (200, 60), (41, 13), (100, 30)] {
-        pane.tmux(&[
-            "resize-window",
-            "-t",
-            "t",
-            "-x",
-            &width.to_string(),
-            "-y",
-            &height.to_string(),
-        ]);
+        pane.resize(width, height);
         pane.wait_until("frame of the new size", |screen| {
             let lines: Vec<&str> = screen.lines().collect();
             // The keys are in the last line.
@@ -82,24 +74,6 @@ fn terminal_is_restored_after_sigterm_and_sighup() {
         pane.run_shell("clear; stty -g > after; cmp before after && echo same");
         pane.wait_for("same");
     }
-    daemon.stop();
-}
-
-#[test]
-fn inline_interface_keeps_the_screen_of_the_shell() {
-    let home = home_with_agent();
-    let daemon = home.serve(&[]);
-    run(&home, &["run", "--keep", "--name", "demo", "hello"]);
-    let pane = TerminalPane::start(&home, 80, 40);
-    pane.run_shell("echo earlier output");
-    pane.start_interface("tui --inline");
-    pane.wait_until("board below the output", |screen| {
-        screen.contains("earlier output") && screen.contains("demo")
-    });
-    assert_eq!(pane.value("alternate_on"), "0");
-    pane.press(&["C-q"]);
-    pane.wait_for_shell();
-    assert!(pane.screen().contains("earlier output"));
     daemon.stop();
 }
 

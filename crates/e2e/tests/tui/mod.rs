@@ -3,6 +3,7 @@
 mod citizen;
 mod figures;
 mod hostile;
+mod inline;
 mod pane;
 mod work;
 

@@ -71,6 +71,17 @@ impl<'a> TerminalPane<'a> {
         self.tmux(&["capture-pane", "-p", "-t", "t"])
     }
 
+    /// The text on the screen and in the scrollback; lines that were wrapped are joined.
+    pub(super) fn history(&self) -> String {
+        self.tmux(&["capture-pane", "-p", "-J", "-S", "-", "-t", "t"])
+    }
+
+    /// Changes the size of the terminal.
+    pub(super) fn resize(&self, width: usize, height: usize) {
+        let (width, height) = (width.to_string(), height.to_string());
+        self.tmux(&["resize-window", "-t", "t", "-x", &width, "-y", &height]);
+    }
+
     /// A value of the pane, such as `alternate_on`.
     pub(super) fn value(&self, name: &str) -> String {
         let format = format!("#{{{name}}}");

@@ -3,17 +3,17 @@
 use super::{home_with_agent, pane::TerminalPane, run};
 
 /// What the empty input field shows.
-const EMPTY_FIELD: &str = "What should the agent do?";
+pub(super) const EMPTY_FIELD: &str = "What should the agent do?";
 
 /// Opens the board, and a new session from it.
-fn open_session(pane: &TerminalPane<'_>) {
-    pane.start_interface("");
+pub(super) fn open_session(pane: &TerminalPane<'_>, args: &str) {
+    pane.start_interface(args);
     pane.wait_for("n new");
     pane.press(&["n"]);
     pane.wait_for(EMPTY_FIELD);
 }
 
-fn send_prompt(pane: &TerminalPane<'_>, text: &str) {
+pub(super) fn send_prompt(pane: &TerminalPane<'_>, text: &str) {
     pane.wait_for(EMPTY_FIELD);
     pane.enter_text(text);
     pane.wait_for(text);
@@ -51,7 +51,7 @@ fn session_is_opened_prompted_answered_canceled_left_and_opened_again() {
     let home = home_with_agent();
     let daemon = home.serve(&[]);
     let pane = TerminalPane::start(&home, 100, 30);
-    open_session(&pane);
+    open_session(&pane, "");
     send_prompt(&pane, "hello there");
     pane.wait_for("you said: hello there");
     send_prompt(&pane, "ask-about Remove the cache");
@@ -87,7 +87,7 @@ fn view_continues_without_a_lost_or_doubled_item_when_the_daemon_is_killed() {
     let home = home_with_agent();
     let daemon = home.serve(&[]);
     let pane = TerminalPane::start(&home, 100, 40);
-    open_session(&pane);
+    open_session(&pane, "");
     for text in ["first", "second"] {
         send_prompt(&pane, text);
         pane.wait_for(&format!("you said: {text}"));
