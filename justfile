@@ -115,7 +115,7 @@ build-console *arguments:
 install-browser:
     scripts/install-browser.sh
 
-# install tmux, in which the tests of the terminal interface run it
+# install tmux and GNU screen, in which the tests of the terminal interface run it
 install-tmux:
     scripts/install-tmux.sh
 

@@ -4,6 +4,7 @@ mod citizen;
 mod figures;
 mod hostile;
 mod inline;
+mod multiplexer;
 mod pane;
 mod work;
 
