@@ -39,9 +39,11 @@ unpack_compiler() {
 # A compiler that finds its libraries, and tools for C that only create the files that they are asked for.
 write_tools() {
     mkdir -p "$root/bin"
+    driver=$(find "$unpacked/usr/lib/" -name 'librustc_driver-*.so' | head -n 1)
+    [ -n "$driver" ] || fail "the packages in $unpacked are incomplete: remove that directory and try again"
     cat >"$root/bin/rustc" <<END
 #!/bin/sh
-LD_LIBRARY_PATH=$unpacked/usr/lib/x86_64-linux-gnu:$unpacked/usr/lib exec $unpacked/usr/bin/rustc "\$@"
+LD_LIBRARY_PATH=$(dirname "$driver") exec $unpacked/usr/bin/rustc "\$@"
 END
     cat >"$root/bin/cc" <<'END'
 #!/bin/sh
@@ -78,8 +80,8 @@ for target in ${targets:-aarch64-apple-darwin x86_64-apple-darwin}; do
     variable=$(echo "$target" | tr - _)
     echo "checking $target" >&2
     # `build-std` is unstable, and the compiler is a stable one.
-    env RUSTC="$root/bin/rustc" RUSTC_BOOTSTRAP=1 RUSTFLAGS="-D warnings" CARGO_INCREMENTAL=0 \
-        "CC_$variable=$root/bin/cc" "CXX_$variable=$root/bin/cc" "AR_$variable=$root/bin/ar" \
-        cargo check -Zbuild-std=std,panic_abort,panic_unwind,proc_macro,test \
+    env RUSTC="$root/bin/rustc" RUSTC_BOOTSTRAP=1 RUSTFLAGS= CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0 \
+        CARGO_BUILD_WARNINGS=deny "CC_$variable=$root/bin/cc" "CXX_$variable=$root/bin/cc" "AR_$variable=$root/bin/ar" \
+        cargo check -Zwarnings -Zbuild-std=std,panic_abort,panic_unwind,proc_macro,test \
         --locked --target "$target" --target-dir "$root" "$@"
 done

@@ -1,9 +1,7 @@
 //! The path of a unix socket: its length and its folder.
 
+use crate::socket_system::PATH_BYTES_MAX;
 use std::path::{Path, PathBuf};
-
-/// The limit of the kernel (`sun_path` without its terminating zero).
-const PATH_BYTES_MAX: usize = 107;
 
 /// A path that is too long for a socket.
 #[derive(Debug, thiserror::Error)]

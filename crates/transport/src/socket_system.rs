@@ -8,6 +8,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 
+/// The limit of the kernel for the path of a socket (`sun_path` without its terminating zero).
+pub(crate) const PATH_BYTES_MAX: usize = system::PATH_BYTES_MAX;
+
 /// Sends one message to a unix datagram socket, whose path may be an abstract name with `@` in front
 /// of it. Never waits.
 pub fn send_datagram(address: &OsStr, message: &[u8]) -> io::Result<()> {
@@ -52,6 +55,8 @@ mod system {
     use std::os::linux::net::SocketAddrExt as _;
     use std::os::unix::net::{SocketAddr, UnixDatagram};
 
+    pub(super) const PATH_BYTES_MAX: usize = 107;
+
     pub(super) fn create_stream_socket(is_nonblocking: bool) -> io::Result<OwnedFd> {
         let mut flags = SocketFlags::CLOEXEC;
         flags.set(SocketFlags::NONBLOCK, is_nonblocking);
@@ -87,6 +92,8 @@ mod system {
     use std::io;
     use std::os::fd::{AsFd, OwnedFd};
     use std::os::unix::net::UnixDatagram;
+
+    pub(super) const PATH_BYTES_MAX: usize = 103;
 
     pub(super) fn create_stream_socket(is_nonblocking: bool) -> io::Result<OwnedFd> {
         let socket = socket(AddressFamily::UNIX, SocketType::STREAM, None)?;

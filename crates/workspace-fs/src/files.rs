@@ -129,7 +129,7 @@ impl WriteFileRequest {
             Err(errno) => return Err(fault(errno)),
         };
         // The replaced file may be more private than a new one, so its replacement starts private.
-        let initial_mode = if mode.is_some() { 0o600 } else { 0o666 };
+        let initial_mode = Mode::from_raw_mode(if mode.is_some() { 0o600 } else { 0o666 });
         let temporary = TemporaryFile::create(&parent, initial_mode).map_err(fault)?;
         temporary
             .write(self.content.as_bytes(), mode)
@@ -162,13 +162,13 @@ struct TemporaryFile<'a> {
 }
 
 impl TemporaryFile<'_> {
-    fn create(parent: &OwnedFd, mode: u32) -> Result<TemporaryFile<'_>, Errno> {
+    fn create(parent: &OwnedFd, mode: Mode) -> Result<TemporaryFile<'_>, Errno> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = OsString::from(format!(".jackfield-{}-{count}", std::process::id()));
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
 
-        let opened = rustix::fs::openat(parent, &name, flags, Mode::from_raw_mode(mode))?;
+        let opened = rustix::fs::openat(parent, &name, flags, mode)?;
         let file = File::from(opened);
         Ok(TemporaryFile { parent, name, file, is_renamed: false })
     }
