@@ -175,7 +175,9 @@ impl TemporaryFile<'_> {
 
     fn write(&self, text: &[u8], mode: Option<Mode>) -> io::Result<()> {
         (&self.file).write_all(text)?;
-        if let Some(mode) = mode {
+        // Where all files have one mode, as on a drive of Windows in WSL, setting it may not be permitted.
+        let own_mode = Mode::from_raw_mode(rustix::fs::fstat(&self.file)?.st_mode);
+        if let Some(mode) = mode.filter(|it| *it != own_mode) {
             rustix::fs::fchmod(&self.file, mode)?;
         }
         Ok(())

@@ -180,20 +180,12 @@ fn to_command_line(argv: &[Value]) -> Option<String> {
             Some((*line).to_owned())
         }
         [] => None,
-        argv => Some(argv.iter().map(|it| quote_word(it)).collect::<Vec<_>>().join(" ")),
+        argv => Some(jackfield_protocol::quote_argv(argv)),
     }
 }
 
 fn is_shell(word: &str) -> bool {
     matches!(word.rsplit('/').next(), Some("sh" | "bash" | "zsh"))
-}
-
-fn quote_word(word: &str) -> String {
-    let is_plain = |it: char| it.is_ascii_alphanumeric() || "_-./=:,+@%".contains(it);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]

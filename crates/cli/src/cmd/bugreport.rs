@@ -12,7 +12,10 @@ use crate::{
 };
 use clap::Args;
 use jackfield_daemon::Paths;
-use jackfield_protocol::redact::{self, HIDDEN};
+use jackfield_protocol::{
+    quote_argv,
+    redact::{self, HIDDEN},
+};
 use jackfield_views::StreamingRedactor;
 use serde_json::Value;
 use std::{collections::VecDeque, fmt::Write as _, fs, io::Write as _, path::PathBuf};
@@ -123,7 +126,7 @@ fn describe_versions(conn: &CommandConnection, paths: &Paths, row: &SessionRow) 
         conn.peer_pid().map_or_else(|| "none".to_owned(), |it| it.to_string()),
         os.trim(),
         row.agent,
-        row.argv.join(" "),
+        quote_argv(&row.argv),
     )
 }
 

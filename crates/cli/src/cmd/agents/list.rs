@@ -14,6 +14,7 @@ use jackfield_agents::{
     probe::{AgentStatus, DiagnosticReason, DiagnosticSeverity},
 };
 use jackfield_catalog::{AgentSpec, Catalog};
+use jackfield_protocol::quote_argv;
 use serde_json::{Value, json};
 use std::{path::Path, time::Duration};
 
@@ -179,7 +180,7 @@ fn command_row(agents: &ConfiguredAgents, name: &str, command: &[String]) -> Age
         "version": null, "login": "unknown", "starts": { "speaks": "command", "command": command },
         "probed": true, "diagnostics": [],
     });
-    let (version, login, command) = (String::new(), String::new(), command.join(" "));
+    let (version, login, command) = (String::new(), String::new(), quote_argv(command));
     AgentRow { id: name.to_owned(), state, version, login, command, remark, json }
 }
 
@@ -200,7 +201,7 @@ fn spec_row(agents: &ConfiguredAgents, spec: &AgentSpec) -> AgentRow {
         } else {
             String::new()
         },
-        command: start_command(spec, &status).map(|it| it.join(" ")).unwrap_or_default(),
+        command: start_command(spec, &status).map(quote_argv).unwrap_or_default(),
         remark: main_remark(spec, &status),
         json: to_json(spec, &status, state),
     }

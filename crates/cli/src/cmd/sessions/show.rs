@@ -11,6 +11,7 @@ use crate::{
 };
 use clap::Args;
 use jackfield_events::{EventBody, EventKind, OperationRefused, ReceivedEvent, Time, UserAnswered};
+use jackfield_protocol::quote_argv;
 use jackfield_views::{SessionUsage, describe_client, usage::TABLE_HEADINGS};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -85,7 +86,7 @@ fn print_row(context: &CommandContext, row: &SessionRow) -> Result<(), CommandEr
         ("policy", row.unheard.clone().unwrap_or_default()),
         ("agent", row.agent.clone()),
         ("fallback", row.describe_fallback().unwrap_or_default()),
-        ("command", row.argv.join(" ")),
+        ("command", quote_argv(&row.argv)),
         ("pid", row.pid.map(|it| it.to_string()).unwrap_or_default()),
         ("agent id", row.agent_session.clone()),
         ("directory", row.cwd.clone()),
