@@ -3,7 +3,7 @@
 
 use std::io;
 
-/// Always blocked in the guard. Those of [`HANDLED`] arrive through the
+/// Always blocked in the guard. SIGCHLD and SIGTERM arrive through the
 /// [`SignalReader`](super::SignalReader), the others never.
 const BLOCKED: [libc::c_int; 8] = [
     libc::SIGCHLD,
@@ -15,8 +15,6 @@ const BLOCKED: [libc::c_int; 8] = [
     libc::SIGUSR2,
     libc::SIGALRM,
 ];
-/// The blocked signals that the guard handles.
-pub(super) const HANDLED: [libc::c_int; 2] = [libc::SIGCHLD, libc::SIGTERM];
 
 /// What a [`SignalReader`](super::SignalReader) has read.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]

@@ -2,10 +2,13 @@
 #![expect(unsafe_code, reason = "signalfd has no safe interface")]
 
 use crate::os::ProcessIdentity;
-use crate::os::signal_set::{self, CaughtSignals, HANDLED};
+use crate::os::signal_set::{self, CaughtSignals};
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd as _, OwnedFd};
+
+/// The blocked signals that the guard handles.
+const HANDLED: [libc::c_int; 2] = [libc::SIGCHLD, libc::SIGTERM];
 
 const RECORD_BYTES: usize = size_of::<libc::signalfd_siginfo>();
 
