@@ -4,10 +4,12 @@
 use crate::{
     AgentSpec, LaunchVariant, ModelSource, PromptDelivery,
     argv::is_plain_word,
+    check_packages::check_packages,
     environment,
     error::PathStep::{self, Item, Key},
     models::is_model_id,
     placeholder,
+    violation::{CheckResult, reject},
 };
 
 /// The dialects that `jackfield adapt` supports.
@@ -26,18 +28,6 @@ pub const DIALECTS: &[&str] = &[
     "plain",
     "qwen",
 ];
-
-/// A violated rule, with the path to the offending value.
-pub(crate) struct SpecViolation {
-    pub(crate) path: Vec<PathStep>,
-    pub(crate) reason: String,
-}
-
-type CheckResult = Result<(), SpecViolation>;
-
-fn reject(path: &[PathStep], reason: impl Into<String>) -> CheckResult {
-    Err(SpecViolation { path: path.to_vec(), reason: reason.into() })
-}
 
 /// Returns the first violation.
 pub(crate) fn check_spec(spec: &AgentSpec) -> CheckResult {
@@ -77,6 +67,7 @@ pub(crate) fn check_spec(spec: &AgentSpec) -> CheckResult {
     }
     check_environment(spec)?;
     check_models(spec)?;
+    check_packages(spec)?;
     for (index, option) in spec.reasoning.iter().enumerate() {
         if !is_plain_word(option) {
             let path = [Key("reasoning"), Key("options"), Item(index)];

@@ -1,9 +1,8 @@
 //! Parses the text of a file into an [`AgentSpec`].
 
 use crate::{
-    AgentSpec, CatalogError, LaunchVariant,
-    check::{SpecViolation, check_spec},
-    error::locate_line,
+    AgentSpec, CatalogError, LaunchVariant, check::check_spec, error::locate_line,
+    package::global_install_command, violation::SpecViolation,
 };
 
 /// Parses the file of one agent, checks it and applies defaults.
@@ -38,6 +37,9 @@ pub(crate) fn apply_defaults(spec: &mut AgentSpec) {
         if spec.launch[index].name.is_empty() {
             spec.launch[index].name = choose_variant_name(&spec.launch, index);
         }
+    }
+    if spec.install.is_none() {
+        spec.install = global_install_command(&spec.packages);
     }
     if let Some(auth) = &mut spec.auth {
         for text in &mut auth.missing {

@@ -3,8 +3,7 @@
 
 use crate::{
     AgentSpec, CatalogError, EnvRules, LaunchVariant, ModelSettings, VersionProbe,
-    check::{SpecViolation, check_spec},
-    parse::apply_defaults,
+    check::check_spec, parse::apply_defaults, violation::SpecViolation,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -119,6 +118,7 @@ fn import_entry(entry: Value) -> Result<AgentSpec, String> {
         bins: vec![first.bin.clone()],
         bin_env: None,
         install: Some(first.install.clone()),
+        packages: Vec::new(),
         docs: website.or(repository),
         note: description,
         version: VersionProbe::default(),

@@ -1,6 +1,6 @@
 //! One agent: its programs, probes, launch variants, models and quirks.
 
-use crate::{EnvRules, LaunchVariant};
+use crate::{AgentPackage, EnvRules, LaunchVariant};
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroUsize;
 
@@ -18,9 +18,13 @@ pub struct AgentSpec {
     /// An environment variable that holds the program's path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bin_env: Option<String>,
-    /// A command that installs the program, or the address of a download.
+    /// A command that installs the program for the whole machine, or the address of a download. It follows from the
+    /// packages if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub install: Option<String>,
+    /// What `jackfield agents install` installs; the first package has the version of the agent.
+    #[serde(default, rename = "package", skip_serializing_if = "Vec::is_empty")]
+    pub packages: Vec<AgentPackage>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub docs: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

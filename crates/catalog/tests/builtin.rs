@@ -1,7 +1,7 @@
 //! Every built-in agent: its file is valid, and its command lines match a snapshot.
 
 use jackfield_catalog::{
-    AgentSpec, Catalog, DIALECTS, LaunchOptions, LaunchVariant, parse_agent_spec,
+    AgentSpec, Catalog, DIALECTS, InstallAdvice, LaunchOptions, LaunchVariant, parse_agent_spec,
 };
 use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
 
@@ -61,6 +61,32 @@ fn no_name_denotes_two_agents() {
     let catalog = Catalog::builtin();
     let names: Vec<&str> = catalog.names().collect();
     assert_eq!(names.len(), names.iter().collect::<BTreeSet<_>>().len(), "{names:?}");
+}
+
+#[test]
+fn every_agent_is_installed_by_us_or_has_a_page_of_its_vendor() {
+    for spec in Catalog::builtin().iter() {
+        let install = spec.install.as_deref().unwrap_or_default();
+        match spec.install_advice() {
+            InstallAdvice::Command(command) => {
+                assert_eq!(command, format!("jackfield agents install {}", spec.id));
+                assert!(install.contains(spec.packages[0].name()), "{install}");
+            }
+            InstallAdvice::Vendor { page, .. } => {
+                let is_package = ["npm ", "uv ", "pip"].iter().any(|it| install.starts_with(it));
+                // The script of that package writes into the home folder.
+                let is_exception = spec.id == "junie";
+                assert!(!is_package || is_exception, "{}: `{install}`", spec.id);
+                let has_page = page.is_some_and(|it| it.starts_with("https://"));
+                assert!(has_page || spec.id == "mimo", "{}", spec.id);
+            }
+            InstallAdvice::Included => assert_eq!(spec.id, "chat"),
+        }
+    }
+    let catalog = Catalog::builtin();
+    let advice = catalog.get("cursor").unwrap().install_advice();
+    let InstallAdvice::Vendor { reason, .. } = advice else { panic!("{advice:?}") };
+    assert!(reason.contains("neither pinned nor verified"), "{reason}");
 }
 
 #[test]

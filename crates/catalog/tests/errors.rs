@@ -138,3 +138,35 @@ fn incomplete_model_settings_are_refused() {
     assert_refused(&launch("[reasoning]\noptions = [\"very high\"]\n"), Some(6), "`very high`");
     assert!(parse_agent_spec(&launch("[models]\nfrom = \"acp\"\n")).is_ok());
 }
+
+#[test]
+fn malformed_packages_are_refused() {
+    let package = |rest: &str| format!("{HEADER}[[package]]\n{rest}\n[[launch]]\n");
+    let bins = "bins = [\"a\"]";
+    let refusals = [
+        (bins, "a package has either `npm` or `pypi`"),
+        ("npm = \"a\"\npypi = \"a\"\nbins = [\"a\"]", "a package has either `npm` or `pypi`"),
+        ("npm = \"a b\"\nbins = [\"a\"]", "is not the name of an npm package"),
+        ("npm = \"-g\"\nbins = [\"a\"]", "is not the name of an npm package"),
+        ("npm = \"@a\"\nbins = [\"a\"]", "is not the name of an npm package"),
+        ("pypi = \"a[b\"\nbins = [\"a\"]", "is not the name of a package on PyPI"),
+        ("npm = \"a\"", "`bins` of the package is missing"),
+        ("npm = \"a\"\nbins = [\"../a\"]", "is not the name of a program"),
+        ("npm = \"a\"\nbins = [\"b\"]", "no package has the program `a`"),
+        ("npm = \"a\"\nbins = [\"a\", \"a\"]", "program `a` is named twice"),
+        ("pypi = \"a\"\nscripts = true\nbins = [\"a\"]", "only packages of npm"),
+        ("pypi = \"a\"\npython = \"3\"\nbins = [\"a\"]", "is not a version of Python"),
+    ];
+    for (rest, reason) in refusals {
+        let error = parse_agent_spec(&package(rest)).unwrap_err();
+        assert!(error.reason.contains(reason), "{rest}: {error}");
+        assert!(error.line.is_some(), "{rest}: {error}");
+    }
+    let with_install = |install: &str| {
+        format!("{HEADER}install = \"{install}\"\n[[package]]\nnpm = \"a\"\n{bins}\n[[launch]]\n")
+    };
+    assert!(parse_agent_spec(&with_install("npm install -g a")).is_ok());
+    assert_refused(&with_install("brew install a"), Some(4), "`npm install -g a`");
+    let derived = parse_agent_spec(&package(&format!("pypi = \"a[b]\"\n{bins}"))).unwrap();
+    assert_eq!(derived.install.as_deref(), Some("uv tool install 'a[b]'"));
+}

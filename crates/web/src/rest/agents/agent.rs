@@ -248,6 +248,7 @@ mod tests {
         assert!(1 < agent.models.len());
         assert_eq!(agent.reasoning_options[0].id, "default");
         assert_eq!(agent.diagnostics[0]["reason"], "not-on-path");
-        assert_eq!(agent.install_hint.as_deref(), Some("npm install -g @openai/codex"));
+        let hint = "npm install -g @openai/codex @agentclientprotocol/codex-acp";
+        assert_eq!(agent.install_hint.as_deref(), Some(hint));
     }
 }
