@@ -6,7 +6,8 @@
 //! [`ProcessLedger`] records the running processes for the next daemon and for the
 //! `ledger_watcher`, and `agent_trees` knows which processes are below a guard. `os` contains all
 //! that differs between operating systems. Before an agent is started, [`find`] searches its
-//! program and [`probe`] queries the program's version, login and models.
+//! program and [`probe`] queries the program's version, login and models. [`install`] installs agents
+//! into folders of our own, which [`installed`] describes.
 //!
 //! ```text
 //!  daemon ──── socket: stop! / started, exited, swept ──── guard
@@ -30,6 +31,8 @@ mod event;
 pub mod find;
 pub mod guard;
 mod handle;
+pub mod install;
+pub mod installed;
 mod launch_command;
 mod ledger;
 mod ledger_watcher;

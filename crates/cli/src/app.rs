@@ -242,6 +242,7 @@ mod tests {
             env::AGENT,
             env::CELL,
             env::CWD,
+            env::DRY_RUN,
             env::FLEET,
             env::FLEET_CERTS,
             env::FOLLOW,

@@ -1,6 +1,7 @@
 //! File locations: configuration, state (journal, ledger, log) and the socket of the running
 //! daemon.
 
+use jackfield_agents::installed::InstalledAgents;
 use jackfield_private_files as private_files;
 use std::{
     env, io,
@@ -61,6 +62,11 @@ impl Paths {
     /// The cached results of agent probes.
     pub fn probes(&self) -> PathBuf {
         self.state.join("probe.json")
+    }
+
+    /// The agents that `jackfield agents install` has installed.
+    pub fn installed_agents(&self) -> InstalledAgents {
+        InstalledAgents::new(self.state.join("agents"))
     }
 
     pub fn socket(&self) -> PathBuf {

@@ -113,6 +113,10 @@ pub(super) const NIGHTLY: CheckTier = CheckTier {
                  --profile nightly --run-ignored only",
             )
         },
+        step(
+            "registry",
+            "cargo nextest run --package jackfield --locked --profile registry --run-ignored only",
+        ),
         step("chaos", "cargo xtask chaos --minutes 3"),
         step("chaos-fleet", "cargo xtask chaos --fleet --rounds 10"),
         step("soak", "cargo xtask soak --seconds 180"),

@@ -1,6 +1,8 @@
 //! The folders that are searched for programs: `PATH`, then folders that shells add to `PATH` and
 //! that a daemon started from a desktop does not have there.
 
+use super::{FoundProgram, ProgramOrigin};
+use crate::installed::{InstalledAgents, InstalledVersion};
 use std::{
     cmp::Reverse,
     collections::BTreeMap,
@@ -63,6 +65,8 @@ pub struct ProgramLocations {
     path: Vec<PathBuf>,
     /// Existing folders that are not on `PATH`, in the order of the search.
     others: Vec<PathBuf>,
+    /// The agents that Jackfield has installed.
+    installed: Option<InstalledAgents>,
 }
 
 impl ProgramLocations {
@@ -89,7 +93,18 @@ impl ProgramLocations {
             seen.push(it.clone());
             is_new
         });
-        ProgramLocations { env, path, others }
+        ProgramLocations { env, path, others, installed: None }
+    }
+
+    /// The same with the agents that Jackfield has installed, which are found before those on `PATH`.
+    #[must_use]
+    pub fn with_installed(self, installed: InstalledAgents) -> ProgramLocations {
+        ProgramLocations { installed: Some(installed), ..self }
+    }
+
+    /// The version of an agent that Jackfield has installed.
+    pub fn find_installed(&self, agent: &str) -> Option<InstalledVersion> {
+        self.installed.as_ref()?.find_current(agent)
     }
 
     pub fn env(&self) -> impl Iterator<Item = (String, String)> + '_ {
@@ -122,12 +137,28 @@ impl ProgramLocations {
         self.path.iter().chain(&self.others).cloned().collect()
     }
 
-    /// A `PATH` with all folders, for a program that is not on `PATH`: programs that it starts,
-    /// such as its interpreter, are usually in the same folder.
-    pub fn extended_path(&self) -> String {
-        let joined = env::join_paths(self.searched());
-        joined.ok().and_then(|it| it.into_string().ok()).unwrap_or_default()
+    /// The `PATH` for a program that is not on `PATH`, with all folders: programs that it starts, such as its
+    /// interpreter, are usually in one of them. A program that Jackfield has installed finds those beside it first.
+    /// `None` if the current `PATH` is sufficient.
+    pub fn path_for(&self, found: &FoundProgram) -> Option<String> {
+        let beside = found.path.parent().map(Path::to_owned);
+        let own = match found.origin {
+            ProgramOrigin::Path => return None,
+            ProgramOrigin::Installed => beside,
+            ProgramOrigin::Variable | ProgramOrigin::Folder => None,
+        };
+        Some(join_folders(own.into_iter().chain(self.searched())))
     }
+
+    /// A `PATH` with all folders in the order of the search.
+    pub(crate) fn search_path(&self) -> String {
+        join_folders(self.searched().into_iter())
+    }
+}
+
+fn join_folders(folders: impl Iterator<Item = PathBuf>) -> String {
+    let joined = env::join_paths(folders);
+    joined.ok().and_then(|it| it.into_string().ok()).unwrap_or_default()
 }
 
 fn well_known_folders(root: &Path, env: &BTreeMap<String, String>) -> Vec<PathBuf> {

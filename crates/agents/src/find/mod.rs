@@ -4,6 +4,7 @@ mod locations;
 
 pub use locations::{PROGRAM_DIRS, ProgramLocations};
 
+use crate::installed::InstalledVersion;
 use jackfield_catalog::{AgentSpec, LaunchVariant};
 use rustix::fs::Access;
 use std::{
@@ -26,6 +27,8 @@ pub struct FoundProgram {
 pub enum ProgramOrigin {
     /// By the environment variable that names it.
     Variable,
+    /// Jackfield has installed it.
+    Installed,
     /// On `PATH`.
     Path,
     /// In a folder that is not on `PATH`.
@@ -36,6 +39,7 @@ impl ProgramOrigin {
     pub fn name(self) -> &'static str {
         match self {
             ProgramOrigin::Variable => "variable",
+            ProgramOrigin::Installed => "installed",
             ProgramOrigin::Path => "path",
             ProgramOrigin::Folder => "folder",
         }
@@ -83,6 +87,16 @@ pub fn find_program(
     bin_env: Option<&str>,
     locations: &ProgramLocations,
 ) -> Result<FoundProgram, MissingProgram> {
+    search_program(bins, bin_env, None, locations)
+}
+
+/// The same for an agent: its program in `installed` comes after the variable and before `PATH`.
+fn search_program(
+    bins: &[String],
+    bin_env: Option<&str>,
+    installed: Option<&InstalledVersion>,
+    locations: &ProgramLocations,
+) -> Result<FoundProgram, MissingProgram> {
     let missing =
         |reason| MissingProgram { bins: bins.to_vec(), searched: locations.searched(), reason };
     if let Some((name, value)) = bin_env.and_then(|it| Some((it, locations.var(it)?))) {
@@ -96,6 +110,17 @@ pub fn find_program(
         };
     }
     let mut unusable = None;
+    if let Some(bin_dir) = installed.map(InstalledVersion::bin_dir) {
+        for bin in bins.iter().filter(|it| !it.contains('/')) {
+            match check_path(&bin_dir.join(bin)) {
+                PathCheck::Program(path) => {
+                    return Ok(FoundProgram { path, origin: ProgramOrigin::Installed });
+                }
+                PathCheck::Unusable(reason) => unusable = unusable.or(Some(reason)),
+                PathCheck::Nothing => {}
+            }
+        }
+    }
     for bin in bins {
         // Our own agent is this program, regardless of where it is installed.
         if bin == OWN_PROGRAM
@@ -123,7 +148,9 @@ pub fn find_variant_program(
     locations: &ProgramLocations,
 ) -> Result<FoundProgram, MissingProgram> {
     let own = variant.bins == spec.bins;
-    find_program(&variant.bins, spec.bin_env.as_deref().filter(|_| own), locations)
+    let installed = locations.find_installed(&spec.id);
+    let bin_env = spec.bin_env.as_deref().filter(|_| own);
+    search_program(&variant.bins, bin_env, installed.as_ref(), locations)
 }
 
 /// Finds the agent's own program, which is queried for its version.
@@ -131,7 +158,8 @@ pub fn find_own_program(
     spec: &AgentSpec,
     locations: &ProgramLocations,
 ) -> Result<FoundProgram, MissingProgram> {
-    find_program(&spec.bins, spec.bin_env.as_deref(), locations)
+    let installed = locations.find_installed(&spec.id);
+    search_program(&spec.bins, spec.bin_env.as_deref(), installed.as_ref(), locations)
 }
 
 /// Returns the variants whose program is found, in the order of the spec.

@@ -1,6 +1,7 @@
 //! Tests of program detection, in which a folder stands for a machine.
 
 use super::*;
+use crate::installed::InstalledAgents;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 struct TestMachine {
@@ -168,7 +169,8 @@ fn folders_beside_path_can_be_replaced() {
     assert!(machine.find("tool").is_err());
     let path = machine.program("mine/tool", 0o755);
     assert_eq!(machine.find("tool").unwrap().path, path);
-    assert!(machine.locations().extended_path().ends_with("/mine"));
+    let found = machine.find("tool").unwrap();
+    assert!(machine.locations().path_for(&found).unwrap().ends_with("/mine"));
 }
 
 #[test]
@@ -185,4 +187,32 @@ fn first_variant_whose_program_exists_is_chosen() {
     assert_eq!((chosen.index, chosen.found.path), (1, own));
     machine.program("bare/a-acp", 0o755);
     assert_eq!(choose_variant(&spec, &machine.locations()).unwrap().index, 0);
+}
+
+#[test]
+fn installed_version_is_found_after_the_variable_and_before_path() {
+    let text = "id = \"a\"\nname = \"A\"\nbins = [\"a-2\", \"a\"]\nbin_env = \"A_BIN\"\n[[launch]]\n\
+                bins = [\"a-acp\"]\n[[launch]]\nargs = [\"acp\"]\n";
+    let spec = jackfield_catalog::parse_agent_spec(text).unwrap();
+    let mut machine = TestMachine::new();
+    machine.program("bare/a-2", 0o755);
+    let acp = machine.program("bare/a-acp", 0o755);
+    let ours = machine.program("agents/a/1.0/bin/a", 0o755);
+    let locations = |machine: &TestMachine| {
+        machine.locations().with_installed(InstalledAgents::new(machine.path("agents")))
+    };
+    let find = |machine: &TestMachine| find_own_program(&spec, &locations(machine)).unwrap();
+    assert_eq!(find(&machine).origin, ProgramOrigin::Path, "the folder is incomplete");
+    fs::write(machine.path("agents/a/1.0/installed.json"), "{}").unwrap();
+    fs::write(machine.path("agents/a/current"), r#"{"current":"1.0"}"#).unwrap();
+    let found = find(&machine);
+    assert_eq!(found, FoundProgram { path: ours.clone(), origin: ProgramOrigin::Installed });
+    let path = locations(&machine).path_for(&found).unwrap();
+    assert!(path.starts_with(ours.parent().unwrap().to_str().unwrap()), "{path}");
+    // A program that the installed version does not have is searched as before.
+    let adapter = find_variant_program(&spec, &spec.launch[0], &locations(&machine)).unwrap();
+    assert_eq!(adapter, FoundProgram { path: acp, origin: ProgramOrigin::Path });
+    machine.program("mine/a", 0o755);
+    machine.set("A_BIN", "mine/a");
+    assert_eq!(find(&machine).origin, ProgramOrigin::Variable);
 }

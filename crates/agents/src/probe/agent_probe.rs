@@ -8,9 +8,7 @@ use super::{
     scratch_folder::ScratchFolder,
     text_lines::first_line,
 };
-use crate::find::{
-    FoundProgram, ProgramLocations, ProgramOrigin, find_own_program, find_variant_program,
-};
+use crate::find::{FoundProgram, ProgramLocations, find_own_program, find_variant_program};
 use jackfield_catalog::{AgentSpec, ModelSource};
 use std::{collections::BTreeMap, io::ErrorKind, path::Path, sync::Arc, time::Duration};
 use tokio::{sync::Semaphore, time::Instant};
@@ -40,14 +38,15 @@ impl AgentProbe {
                 return result;
             }
         }
-        let (flags, login, models, (variant_failures, acp_models)) = tokio::join!(
+        let (flags, login, models, variants) = tokio::join!(
             self.probe_flags(),
             self.probe_login(own.as_ref()),
             self.probe_models(own.as_ref()),
             self.probe_variants()
         );
-        (result.flags, result.variant_failures) = (flags, variant_failures);
-        let models = acp_models.unwrap_or(models);
+        (result.flags, result.variant_failures, result.acp) =
+            (flags, variants.failures, variants.acp);
+        let models = variants.models.unwrap_or(models);
         match login {
             Ok(login) => result.login = login,
             Err(diagnostic) => result.diagnostics.push(diagnostic),
@@ -260,6 +259,30 @@ impl AgentProbe {
     }
 }
 
+/// The time that a program may take for its first start after it was installed, when nothing of it is cached.
+const FIRST_START_MS: u64 = 60_000;
+
+/// Starts a program that was just installed and returns the version that it prints.
+pub(crate) async fn query_version(
+    spec: &AgentSpec,
+    found: &FoundProgram,
+    locations: &ProgramLocations,
+) -> Result<String, AgentDiagnostic> {
+    let mut spec = spec.clone();
+    spec.version.timeout_ms = spec.version.timeout_ms.max(FIRST_START_MS);
+    let shown = command_line(&found.path, &spec.version.args);
+    let scratch = ScratchFolder::new()
+        .map_err(|error| diagnostic::describe_missing_version(&shown, &error.to_string()))?;
+    let probe = AgentProbe {
+        spec,
+        locations: Arc::new(locations.clone()),
+        scratch: Arc::new(scratch),
+        permits: Arc::new(Semaphore::new(1)),
+        deadline: None,
+    };
+    probe.probe_version(found).await
+}
+
 /// The environment of an agent's program. For a program that is not on `PATH`, `PATH` is extended.
 pub fn agent_environment(
     spec: &AgentSpec,
@@ -267,9 +290,9 @@ pub fn agent_environment(
     locations: &ProgramLocations,
 ) -> Vec<(String, String)> {
     let mut env = spec.env.compose_environment(locations.env());
-    if found.origin != ProgramOrigin::Path {
+    if let Some(path) = locations.path_for(found) {
         env.retain(|(name, _)| name != "PATH");
-        env.push(("PATH".to_owned(), locations.extended_path()));
+        env.push(("PATH".to_owned(), path));
     }
     env
 }

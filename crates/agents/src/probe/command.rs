@@ -24,11 +24,11 @@ const DRAIN_MAX: Duration = Duration::from_millis(200);
 
 /// A command to run.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ProbeCommand<'a> {
-    pub(super) program: &'a Path,
-    pub(super) args: &'a [String],
-    pub(super) env: &'a [(String, String)],
-    pub(super) cwd: &'a Path,
+pub(crate) struct ProbeCommand<'a> {
+    pub(crate) program: &'a Path,
+    pub(crate) args: &'a [String],
+    pub(crate) env: &'a [(String, String)],
+    pub(crate) cwd: &'a Path,
 }
 
 impl ProbeCommand<'_> {
@@ -55,14 +55,14 @@ impl ProbeCommand<'_> {
 
 /// The result of running a command.
 #[derive(Debug)]
-pub(super) enum CommandResult {
+pub(crate) enum CommandResult {
     Ended { status: ExitStatus, stdout: String, stderr: String },
     TimedOut,
     NotStarted(io::Error),
 }
 
 /// Runs a command to its end, or kills it after the limit.
-pub(super) async fn run_command(command: ProbeCommand<'_>, limit: Duration) -> CommandResult {
+pub(crate) async fn run_command(command: ProbeCommand<'_>, limit: Duration) -> CommandResult {
     let mut group = match ProcessGroup::start(&mut command.command(Stdio::null())) {
         Ok(group) => group,
         Err(error) => return CommandResult::NotStarted(error),

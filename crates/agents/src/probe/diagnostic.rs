@@ -1,7 +1,7 @@
 //! Problems of an agent on this machine, with their causes and fixes.
 
 use crate::find::{MissingProgram, MissingReason};
-use jackfield_catalog::{AgentSpec, LaunchVariant};
+use jackfield_catalog::{AgentSpec, InstallAdvice, LaunchVariant};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -87,7 +87,8 @@ fn list_folders(searched: &[PathBuf]) -> String {
 
 fn describe_install(spec: &AgentSpec) -> String {
     let variable = spec.bin_env.as_ref().map(|it| format!("set {it} to its full path"));
-    let ways: Vec<String> = spec.install.iter().cloned().chain(variable).collect();
+    let own = own_install_command(spec);
+    let ways: Vec<String> = own.into_iter().chain(spec.install.clone()).chain(variable).collect();
     match (&spec.docs, ways.is_empty()) {
         (Some(docs), true) => format!("install it: {docs}"),
         (None, true) => "install it, or put its folder on PATH".to_owned(),
@@ -95,8 +96,16 @@ fn describe_install(spec: &AgentSpec) -> String {
     }
 }
 
+/// The command of Jackfield that installs the agent, if there is one.
+fn own_install_command(spec: &AgentSpec) -> Option<String> {
+    match spec.install_advice() {
+        InstallAdvice::Command(command) => Some(command),
+        InstallAdvice::Vendor { .. } | InstallAdvice::Included => None,
+    }
+}
+
 fn describe_reinstall(spec: &AgentSpec) -> String {
-    let way = spec.install.as_ref().or(spec.docs.as_ref());
+    let way = own_install_command(spec).or(spec.install.clone()).or(spec.docs.clone());
     way.map_or_else(|| "install it again".to_owned(), |it| format!("install it again: {it}"))
 }
 
@@ -136,7 +145,7 @@ pub(super) fn describe_failed_variant(
     let mode = if variant.is_native_acp() { "its ACP mode" } else { "it" };
     let message =
         format!("launch variant `{}` failed, so {mode} cannot be used: {why}", variant.name);
-    let update = match &spec.install {
+    let update = match own_install_command(spec).or(spec.install.clone()) {
         Some(install) => format!("update it: {install}"),
         None => "update it".to_owned(),
     };

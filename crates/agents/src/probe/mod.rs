@@ -11,7 +11,7 @@
 mod acp;
 mod agent_probe;
 mod cache;
-mod command;
+pub(crate) mod command;
 mod diagnostic;
 mod models;
 mod scratch_folder;
@@ -22,6 +22,7 @@ mod text_lines;
 mod variant_probe;
 
 pub use agent_probe::agent_environment;
+pub(crate) use agent_probe::query_version;
 pub use cache::ProbeCache;
 pub use diagnostic::{AgentDiagnostic, DiagnosticReason, DiagnosticSeverity, describe_missing};
 pub use models::{ModelList, ModelListSource};
@@ -54,7 +55,31 @@ pub struct ProbeResult {
     /// For each variant the reason why it cannot be used, if one is known.
     #[serde(default)]
     pub variant_failures: Vec<Option<String>>,
+    /// Whether its ACP mode works; `None` if it has none.
+    #[serde(default)]
+    pub acp: Option<AcpState>,
     pub diagnostics: Vec<AgentDiagnostic>,
+}
+
+/// Whether a program answers the ACP request `initialize`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AcpState {
+    Works,
+    /// It ended, refused the request, or did not answer within the time that such a program may need.
+    Failed,
+    /// It did not answer within the time of this probe, which was shorter.
+    NoAnswer,
+}
+
+impl AcpState {
+    pub fn name(self) -> &'static str {
+        match self {
+            AcpState::Works => "works",
+            AcpState::Failed => "failed",
+            AcpState::NoAnswer => "no answer",
+        }
+    }
 }
 
 /// Whether an agent is logged in.
@@ -90,6 +115,9 @@ impl ProbeResult {
         if self.login.is_none() && earlier.login.is_some() {
             self.login = earlier.login;
             remove_diagnostic(DiagnosticReason::AuthUnknown);
+        }
+        if matches!(self.acp, None | Some(AcpState::NoAnswer)) && earlier.acp.is_some() {
+            self.acp = earlier.acp;
         }
         if self.models.is_none() && earlier.models.is_some() {
             self.models.clone_from(&earlier.models);

@@ -1,8 +1,8 @@
 //! The status of an agent on this machine, without starting anything.
 
 use super::{
-    AgentDiagnostic, DiagnosticReason, DiagnosticSeverity, LoginState, ModelList, ProbeResult,
-    diagnostic, models,
+    AcpState, AgentDiagnostic, DiagnosticReason, DiagnosticSeverity, LoginState, ModelList,
+    ProbeResult, diagnostic, models,
 };
 use crate::find::{
     FoundProgram, MissingProgram, MissingReason, ProgramLocations, choose_variant,
@@ -30,6 +30,8 @@ pub struct AgentStatus {
     pub flags: Vec<Vec<bool>>,
     /// For each variant the reason why it cannot be used, if the last probe found one.
     pub variant_failures: Vec<Option<String>>,
+    /// Whether its ACP mode answered in the last probe.
+    pub acp: Option<AcpState>,
     pub diagnostics: Vec<AgentDiagnostic>,
 }
 
@@ -61,6 +63,7 @@ impl AgentStatus {
             models: models::fallback_models(spec),
             flags: result.map(|it| it.flags.clone()).unwrap_or_default(),
             variant_failures: result.map(|it| it.variant_failures.clone()).unwrap_or_default(),
+            acp: result.and_then(|it| it.acp),
             diagnostics: Vec::new(),
         };
         status.diagnose_program(spec, locations);

@@ -273,8 +273,10 @@ fn program_whose_acp_mode_fails_is_told_from_a_healthy_one() {
     );
     let (_, healthy) = machine.probe(&spec("[[launch]]\nargs = [\"new-acp\"]\n"), None);
     assert!(healthy.is_usable() && healthy.diagnostics.is_empty(), "{:?}", healthy.diagnostics);
+    assert_eq!(healthy.acp, Some(AcpState::Works));
     let (_, broken) = machine.probe(&spec(ACP), None);
     assert!(!broken.is_usable());
+    assert_eq!(broken.acp, Some(AcpState::Failed));
     assert_eq!(reasons(&broken.diagnostics), [DiagnosticReason::LaunchVariantFailed]);
     let message = &broken.diagnostics[0].message;
     assert!(message.contains("ACP mode") && message.contains("unknown option acp"), "{message}");
@@ -284,6 +286,18 @@ fn program_whose_acp_mode_fails_is_told_from_a_healthy_one() {
     assert_eq!((status.is_usable(), status.chosen), (true, Some(1)));
     assert_eq!(status.diagnostics[0].severity, DiagnosticSeverity::Warning);
     assert!(status.diagnostics[0].fix.contains("`new`"), "{:?}", status.diagnostics);
+    assert_eq!(status.acp, Some(AcpState::Works));
+}
+
+#[test]
+fn silent_acp_mode_is_not_taken_for_a_working_one() {
+    let machine = TestMachine::new();
+    machine
+        .script("tool", "case $1 in --version) echo 1;; *) while read -r line; do :; done;; esac");
+    let (late, status) = machine.probe(&spec(ACP), Some(Duration::from_millis(500)));
+    assert_eq!(status.acp, Some(AcpState::NoAnswer));
+    let known = ProbeResult { acp: Some(AcpState::Works), ..ProbeResult::default() };
+    assert_eq!(late.or_earlier(&known).acp, Some(AcpState::Works), "the longer probe counts");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! started if its file wants that. Variants after the first that works are not started.
 
 use super::{
-    AgentDiagnostic, ModelList, ModelListSource,
+    AcpState, AgentDiagnostic, ModelList, ModelListSource,
     acp::{self, QueryError, SessionModels},
     agent_probe::{AgentProbe, ModelsResult},
     command::ProbeCommand,
@@ -18,24 +18,35 @@ const ACP_MAX: Duration = Duration::from_secs(15);
 /// The time after which a program that was started with an empty stdin is taken to work.
 const START_MAX: Duration = Duration::from_secs(4);
 
-/// For each variant the reason why it cannot be used, if one is known.
-pub(super) type VariantFailures = Vec<Option<String>>;
+/// What the installed variants have shown.
+pub(super) struct VariantResults {
+    /// For each variant the reason why it cannot be used, if one is known.
+    pub(super) failures: Vec<Option<String>>,
+    /// Whether one of the variants that speak ACP has answered; `None` if none is installed.
+    pub(super) acp: Option<AcpState>,
+    /// Present if the agent lists its models over ACP.
+    pub(super) models: Option<AcpModels>,
+}
 
-type AcpModels = Result<ModelsResult, AgentDiagnostic>;
+pub(super) type AcpModels = Result<ModelsResult, AgentDiagnostic>;
 
 impl AgentProbe {
-    /// Starts the installed variants in order until one works. The models are present if the agent
-    /// lists them over ACP.
-    pub(super) async fn probe_variants(&self) -> (VariantFailures, Option<AcpModels>) {
+    /// Starts the installed variants in order until one works.
+    pub(super) async fn probe_variants(&self) -> VariantResults {
         let lists_models = self.spec.models.from == Some(ModelSource::Acp);
         let mut failures = vec![None; self.spec.launch.len()];
-        let mut models = None;
+        let (mut acp, mut models) = (None, None);
         for installed in list_installed_variants(&self.spec, &self.locations) {
             let variant = installed.variant;
             if variant.is_native_acp() {
                 match self.query(&installed).await {
-                    Err(QueryError::NotAcp(why)) => failures[installed.index] = Some(why),
+                    Err(QueryError::NotAcp(why)) => {
+                        failures[installed.index] = Some(why);
+                        acp = Some(AcpState::Failed);
+                    }
                     answer => {
+                        let is_late = matches!(answer, Err(QueryError::InitializeLate(_)));
+                        acp = Some(if is_late { AcpState::NoAnswer } else { AcpState::Works });
                         models = Some(self.read_answer(answer));
                         break;
                     }
@@ -56,7 +67,8 @@ impl AgentProbe {
             let fix = "run it in a terminal: it may want a login or settings first";
             Err(diagnostic::describe_fallback_models(&self.spec, why, fix))
         };
-        (failures, lists_models.then(|| models.unwrap_or_else(nothing)))
+        let models = lists_models.then(|| models.unwrap_or_else(nothing));
+        VariantResults { failures, acp, models }
     }
 
     async fn query(&self, installed: &ChosenVariant<'_>) -> Result<SessionModels, QueryError> {
@@ -66,7 +78,7 @@ impl AgentProbe {
         let args = installed.variant.compose_argv(&options);
         let args = args.map_err(|it| QueryError::Other(it.to_string()))?;
         let Some((_permit, limit)) = self.acquire_permit(ACP_MAX).await else {
-            return Err(QueryError::Late("no time was left to query it".to_owned()));
+            return Err(QueryError::InitializeLate("no time was left to query it".to_owned()));
         };
         let env = self.env(&installed.found);
         let program = &installed.found.path;
@@ -78,7 +90,6 @@ impl AgentProbe {
             Err(QueryError::InitializeLate(why)) if self.deadline.is_none() => {
                 Err(QueryError::NotAcp(why))
             }
-            Err(QueryError::InitializeLate(why)) => Err(QueryError::Late(why)),
             answer => answer,
         }
     }

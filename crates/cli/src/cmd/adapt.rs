@@ -5,7 +5,7 @@ use crate::{context::CommandContext, env, hub::guard_command, report::CommandErr
 use clap::Args;
 use jackfield_adapters::{AdapterSettings, find_dialect, host};
 use jackfield_agents::{
-    find::{FoundProgram, ProgramLocations, ProgramOrigin},
+    find::{FoundProgram, ProgramLocations},
     probe::{check_start, describe_missing},
 };
 use jackfield_catalog::{AgentSpec, LaunchVariant};
@@ -176,8 +176,8 @@ fn agent_environment(
     for (name, value) in &spec.env.set {
         env.entry(name.clone()).or_insert_with(|| value.clone());
     }
-    if found.origin != ProgramOrigin::Path {
-        env.insert("PATH".to_owned(), locations.extended_path());
+    if let Some(path) = locations.path_for(found) {
+        env.insert("PATH".to_owned(), path);
     }
     env.into_iter().collect()
 }

@@ -11,7 +11,7 @@ use crate::{
     report::CommandError,
 };
 use clap::Args;
-use jackfield_agents::{find::ProgramLocations, probe::AgentSurvey};
+use jackfield_agents::probe::AgentSurvey;
 use jackfield_daemon::{
     BootError, DaemonOptions, ExtraRoutes, LogTarget, Paths, Tenant, UNCONFINED_AGENTS_WARNING,
     environment,
@@ -188,6 +188,6 @@ fn tenant_dirs(tenant: &Tenant, all: &WorkDirs) -> WorkDirs {
 }
 
 fn survey_agents(paths: &Paths) -> AgentSurvey {
-    let locations = ProgramLocations::new(environment::process_env());
+    let locations = environment::program_locations(paths);
     AgentSurvey::new(jackfield_daemon::load_catalog(paths), locations, &paths.probes())
 }

@@ -18,7 +18,7 @@ const SUGGESTED_AGENTS: [&str; 3] = ["claude", "codex", "opencode"];
 pub(crate) fn survey_agents(paths: &Paths) -> AgentOverview {
     let settings = load_settings(paths).unwrap_or_default();
     let names = find_installed_agents(paths, &settings);
-    let locations = ProgramLocations::new(environment::process_env());
+    let locations = environment::program_locations(paths);
     let survey = AgentSurvey::new(load_catalog(paths), locations, &paths.probes());
     let has_agent = names.iter().any(|it| it != OWN_AGENT);
     let has_server = survey.locations.var(MODEL_SERVER).is_some();

@@ -2,7 +2,7 @@
 
 use super::{DaemonConnector, load_settings};
 use crate::report::CommandError;
-use jackfield_agents::find::{ProgramLocations, choose_variant, find_program};
+use jackfield_agents::find::{choose_variant, find_program};
 use jackfield_daemon::{Paths, Settings, environment, load_catalog};
 use std::collections::BTreeSet;
 
@@ -41,7 +41,7 @@ pub(crate) fn choose_default_agent(daemon: &DaemonConnector) -> Result<String, C
 /// The names of the agents whose program exists.
 pub(crate) fn find_installed_agents(paths: &Paths, settings: &Settings) -> BTreeSet<String> {
     let catalog = load_catalog(paths);
-    let locations = ProgramLocations::new(environment::process_env());
+    let locations = environment::program_locations(paths);
     let commands =
         settings.agents.iter().filter_map(|(name, it)| Some((name, it.command.as_ref()?)));
     let is_found = |command: &[String]| find_program(&command[..1], None, &locations).is_ok();

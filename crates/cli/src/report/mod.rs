@@ -116,8 +116,15 @@ pub(crate) enum CommandError {
     #[error("nothing was removed")]
     RemovalDeclined,
 
+    #[error("nothing was changed")]
+    ChangeDeclined,
+
     #[error("{} failed", format_count(*.problems, "check"))]
     ChecksFailed { problems: usize },
+
+    /// A failed operation on this machine whose message says everything.
+    #[error("{what}")]
+    Failed { what: String, exit: CliExitCode, hint: String },
 
     #[error("{what}")]
     Local {
@@ -193,9 +200,12 @@ impl CommandError {
             | CommandError::ConnectionClosed { .. } => CliExitCode::Unreachable,
             CommandError::TurnCanceled
             | CommandError::RemovalDeclined
+            | CommandError::ChangeDeclined
             | CommandError::Interrupted { .. } => CliExitCode::Interrupted,
             CommandError::Response(response) => error_response::choose_exit_code(response),
-            CommandError::Local { exit, .. } | CommandError::AlreadyReported(exit) => *exit,
+            CommandError::Local { exit, .. }
+            | CommandError::Failed { exit, .. }
+            | CommandError::AlreadyReported(exit) => *exit,
         }
     }
 
@@ -312,7 +322,9 @@ impl CommandError {
 
     fn general_hint(&self) -> String {
         match self {
-            CommandError::Usage { hint, .. } | CommandError::Local { hint, .. } => hint.clone(),
+            CommandError::Usage { hint, .. }
+            | CommandError::Failed { hint, .. }
+            | CommandError::Local { hint, .. } => hint.clone(),
             CommandError::NoSession { .. } | CommandError::NoSessionInDirectory { .. } => {
                 "`jackfield sessions list` shows all sessions".into()
             }

@@ -17,13 +17,16 @@ mod errors;
 mod fake_hub;
 mod help;
 mod home;
+mod install;
 mod interactive;
 mod lists;
 mod log;
 mod names;
+mod package_registry;
 mod policy;
 mod queue;
 mod reconnect;
+mod registry_agents;
 
 mod run;
 mod settings;

@@ -20,7 +20,7 @@ use std::{
 const READING_TIME: Duration = Duration::from_millis(310);
 
 /// A command whose stdin, stdout and stderr are one terminal.
-struct TestTerminal {
+pub(crate) struct TestTerminal {
     child: Child,
     keyboard: File,
     output: Arc<Mutex<Vec<u8>>>,
@@ -28,7 +28,7 @@ struct TestTerminal {
 }
 
 impl TestTerminal {
-    fn start(home: &TestHome, args: &[&str]) -> TestTerminal {
+    pub(crate) fn start(home: &TestHome, args: &[&str]) -> TestTerminal {
         TestTerminal::start_after_input(home, "", args)
     }
 
@@ -61,15 +61,15 @@ impl TestTerminal {
         TestTerminal { child, keyboard, output, reader_thread }
     }
 
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.output.lock().unwrap()).replace("\r\n", "\n")
     }
 
-    fn wait_for(&self, text: &str) {
+    pub(crate) fn wait_for(&self, text: &str) {
         wait_for(text, || self.text().contains(text));
     }
 
-    fn enter(&mut self, line: &str) {
+    pub(crate) fn enter(&mut self, line: &str) {
         self.keyboard.write_all(format!("{line}\n").as_bytes()).unwrap();
     }
 
@@ -80,7 +80,7 @@ impl TestTerminal {
     }
 
     /// The output without color, and the exit code.
-    fn finish(mut self) -> (String, i32) {
+    pub(crate) fn finish(mut self) -> (String, i32) {
         let code = self.child.wait().unwrap().code().unwrap_or(-1);
         self.reader_thread.join().unwrap();
         let text = String::from_utf8_lossy(&self.output.lock().unwrap()).replace("\r\n", "\n");

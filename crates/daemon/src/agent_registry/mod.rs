@@ -10,7 +10,7 @@ use crate::{
     paths::Paths,
 };
 use agent_env::compose_agent_env;
-use jackfield_agents::find::{ChosenVariant, PROGRAM_DIRS, ProgramLocations, ProgramOrigin};
+use jackfield_agents::find::{ChosenVariant, PROGRAM_DIRS, ProgramLocations};
 use jackfield_catalog::{AgentSpec, Catalog, LaunchOptions};
 use jackfield_events::AgentName;
 use jackfield_hub::{AgentPool, Launch, VariantChoice};
@@ -198,7 +198,8 @@ impl AgentRegistry {
         };
         // Variables of the settings count for the search, too: one can name the program.
         let settings_env = settings.into_iter().flat_map(|it| it.env.clone());
-        let locations = ProgramLocations::new(env.clone().into_iter().chain(settings_env));
+        let locations = ProgramLocations::new(env.clone().into_iter().chain(settings_env))
+            .with_installed(self.paths.installed_agents());
         let of_settings = settings.and_then(|it| it.variant.as_deref());
         let choice = match (&launch.variant, of_settings) {
             (VariantChoice::Any, Some(name)) => VariantChoice::Only(name.into()),
@@ -221,8 +222,8 @@ impl AgentRegistry {
             );
             return Err(format_refusal(&what, &fix));
         }
-        if chosen.found.origin != ProgramOrigin::Path {
-            set_variable(&mut composed, "PATH", locations.extended_path());
+        if let Some(path) = locations.path_for(&chosen.found) {
+            set_variable(&mut composed, "PATH", path);
         }
         let argv = if chosen.variant.is_native_acp() {
             if chosen.found.path == self.program {

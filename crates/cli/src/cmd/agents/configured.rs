@@ -7,10 +7,7 @@ use crate::{
     out::{DIM, paint},
     report::CommandError,
 };
-use jackfield_agents::{
-    find::ProgramLocations,
-    probe::{AgentProber, AgentSurvey},
-};
+use jackfield_agents::probe::{AgentProber, AgentSurvey};
 use jackfield_catalog::AgentSpec;
 use jackfield_daemon::{Settings, environment};
 use jackfield_protocol::suggest_name;
@@ -25,10 +22,8 @@ pub(crate) struct ConfiguredAgents {
 impl ConfiguredAgents {
     pub(crate) fn new(context: &CommandContext) -> Result<ConfiguredAgents, CommandError> {
         let paths = context.daemon.paths();
-        let (catalog, locations) = (
-            jackfield_daemon::load_catalog(paths),
-            ProgramLocations::new(environment::process_env()),
-        );
+        let (catalog, locations) =
+            (jackfield_daemon::load_catalog(paths), environment::program_locations(paths));
         let survey = AgentSurvey::new(catalog, locations, &paths.probes());
         Ok(ConfiguredAgents { settings: load_settings(paths)?, survey })
     }
@@ -101,6 +96,24 @@ impl ConfiguredAgents {
             Err(CommandError::Interrupted { waited_for: "probe results".to_owned() })
         }
     }
+}
+
+/// Runs some work, which is dropped when SIGINT, SIGTERM or SIGHUP arrives.
+pub(super) fn run_until_stopped<T>(
+    waited_for: &str,
+    work: impl Future<Output = T>,
+) -> Result<T, CommandError> {
+    let failed = |source| CommandError::local("cannot wait for a program", source);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(failed)?.block_on(async {
+        tokio::select! {
+            done = work => Ok(done),
+            received = wait_for_stop_signal() => {
+                received.map_err(failed)?;
+                Err(CommandError::Interrupted { waited_for: waited_for.to_owned() })
+            }
+        }
+    })
 }
 
 /// Waits for SIGINT, SIGTERM or SIGHUP.

@@ -10,10 +10,10 @@ use crate::{
     report::CommandError,
 };
 use jackfield_agents::{
-    find::{FoundProgram, find_program},
-    probe::{AgentStatus, DiagnosticReason, DiagnosticSeverity},
+    find::{FoundProgram, ProgramOrigin, find_program},
+    probe::{AcpState, AgentStatus, DiagnosticReason, DiagnosticSeverity},
 };
-use jackfield_catalog::{AgentSpec, Catalog};
+use jackfield_catalog::{AgentSpec, Catalog, InstallAdvice};
 use jackfield_protocol::quote_argv;
 use serde_json::{Value, json};
 use std::{path::Path, time::Duration};
@@ -25,7 +25,11 @@ const PROBE_MAX: Duration = Duration::from_millis(3500);
 struct AgentRow {
     id: String,
     state: AgentState,
+    /// Where its program was found.
+    origin: String,
     version: String,
+    /// Whether its ACP mode works.
+    acp: String,
     login: String,
     /// The command that starts the agent.
     command: String,
@@ -107,12 +111,15 @@ fn print_table(
     rows: &[&AgentRow],
     catalog: &Catalog,
 ) -> Result<(), CommandError> {
-    let mut table = TextTable::new(&["AGENT", "STATE", "VERSION", "LOGIN", "STARTS", "REMARK"]);
+    let headings = ["AGENT", "STATE", "FROM", "VERSION", "ACP", "LOGIN", "STARTS", "REMARK"];
+    let mut table = TextTable::new(&headings);
     for row in rows {
         table.add_row(vec![
             TableCell::styled(row.id.clone(), NAME),
             row.state.cell(),
+            TableCell::new(row.origin.clone()),
             TableCell::new(row.version.clone()),
+            TableCell::new(row.acp.clone()),
             TableCell::new(row.login.clone()),
             TableCell::new(row.command.clone()),
             TableCell::new(row.remark.clone()),
@@ -121,7 +128,7 @@ fn print_table(
     for error in catalog.errors() {
         let name = Path::new(&error.file).file_stem().unwrap_or_default().to_string_lossy();
         let mut cells = vec![TableCell::styled(name, NAME), TableCell::styled("invalid", WARNING)];
-        cells.extend(["", "", ""].map(TableCell::new));
+        cells.extend([""; 5].map(TableCell::new));
         cells.push(TableCell::new(error.to_string()));
         table.add_row(cells);
     }
@@ -171,17 +178,19 @@ fn command_row(agents: &ConfiguredAgents, name: &str, command: &[String]) -> Age
     let program = command.first().cloned().unwrap_or_default();
     let found = find_program(std::slice::from_ref(&program), None, &agents.survey.locations).ok();
     let state = if found.is_some() { AgentState::Found } else { AgentState::Missing };
-    let remark = match found {
+    let remark = match &found {
         Some(_) => String::new(),
         None => format!("`{program}` of [agents.{name}] in config.toml was not found"),
     };
     let json = json!({
         "id": name, "name": name, "state": state.name(), "program": path_json(found.as_ref()),
-        "version": null, "login": "unknown", "starts": { "speaks": "command", "command": command },
+        "version": null, "acp": null, "login": "unknown", "starts": { "speaks": "command", "command": command },
         "probed": true, "diagnostics": [],
     });
-    let (version, login, command) = (String::new(), String::new(), quote_argv(command));
-    AgentRow { id: name.to_owned(), state, version, login, command, remark, json }
+    let (id, command) = (name.to_owned(), quote_argv(command));
+    let origin = found.map(|it| it.origin.name().to_owned()).unwrap_or_default();
+    let (version, acp, login) = Default::default();
+    AgentRow { id, state, origin, version, acp, login, command, remark, json }
 }
 
 fn spec_row(agents: &ConfiguredAgents, spec: &AgentSpec) -> AgentRow {
@@ -195,7 +204,9 @@ fn spec_row(agents: &ConfiguredAgents, spec: &AgentSpec) -> AgentRow {
     AgentRow {
         id: spec.id.clone(),
         state,
-        version: status.version.clone().unwrap_or_default(),
+        origin: status.program.as_ref().map(|it| it.origin.name()).unwrap_or_default().to_owned(),
+        version: installed_version(agents, spec, &status).unwrap_or_default(),
+        acp: status.acp.map(AcpState::name).unwrap_or_default().to_owned(),
         login: if is_login_known && status.chosen.is_some() {
             status.login.name().to_owned()
         } else {
@@ -203,8 +214,23 @@ fn spec_row(agents: &ConfiguredAgents, spec: &AgentSpec) -> AgentRow {
         },
         command: start_command(spec, &status).map(quote_argv).unwrap_or_default(),
         remark: main_remark(spec, &status),
-        json: to_json(spec, &status, state),
+        json: to_json(agents, spec, &status, state),
     }
+}
+
+/// The version that the program printed, or else the one that Jackfield has installed.
+pub(super) fn installed_version(
+    agents: &ConfiguredAgents,
+    spec: &AgentSpec,
+    status: &AgentStatus,
+) -> Option<String> {
+    let is_ours = |it: &FoundProgram| it.origin == ProgramOrigin::Installed;
+    let recorded = || {
+        let installed = agents.survey.locations.find_installed(&spec.id)?;
+        Some(installed.read_record()?.reported_version)
+    };
+    let is_ours = status.program.as_ref().is_some_and(is_ours);
+    status.version.clone().or_else(|| is_ours.then(recorded).flatten())
 }
 
 /// The command that starts the agent, as a user would type it.
@@ -226,15 +252,23 @@ fn main_remark(spec: &AgentSpec, status: &AgentStatus) -> String {
     else {
         return String::new();
     };
-    match (worst.reason, &spec.install, &spec.docs) {
-        (DiagnosticReason::NotOnPath, Some(source), _)
-        | (DiagnosticReason::NotOnPath, None, Some(source)) => source.clone(),
-        (DiagnosticReason::NotOnPath, None, None) => worst.fix.clone(),
-        _ => worst.message.clone(),
+    if worst.reason != DiagnosticReason::NotOnPath {
+        return worst.message.clone();
+    }
+    match spec.install_advice() {
+        InstallAdvice::Command(command) => command,
+        InstallAdvice::Vendor { .. } | InstallAdvice::Included => {
+            spec.install.clone().or(spec.docs.clone()).unwrap_or_else(|| worst.fix.clone())
+        }
     }
 }
 
-fn to_json(spec: &AgentSpec, status: &AgentStatus, state: AgentState) -> Value {
+fn to_json(
+    agents: &ConfiguredAgents,
+    spec: &AgentSpec,
+    status: &AgentStatus,
+    state: AgentState,
+) -> Value {
     let variant = status.chosen.map(|it| &spec.launch[it]);
     let speaks = |acp| if acp { "acp" } else { "adapter" };
     let starts = variant.map(|it| {
@@ -246,7 +280,8 @@ fn to_json(spec: &AgentSpec, status: &AgentStatus, state: AgentState) -> Value {
     json!({
         "id": spec.id, "name": spec.name, "state": state.name(),
         "program": path_json(status.program.as_ref()),
-        "version": status.version, "login": status.login.name(), "starts": starts,
+        "version": installed_version(agents, spec, status), "acp": status.acp,
+        "login": status.login.name(), "starts": starts,
         "models": { "source": status.models.source.name(), "count": status.models.models.len() },
         "install": spec.install, "probed": status.is_probed,
         "diagnostics": diagnostics_json(&status.diagnostics),

@@ -2,7 +2,11 @@
 
 mod configured;
 mod import;
+mod install;
+mod installation;
 mod list;
+mod live_sessions;
+mod remove;
 mod show;
 
 pub(crate) use configured::ConfiguredAgents;
@@ -14,16 +18,17 @@ use serde_json::{Value, json};
 
 /// List the agents that `--agent` accepts, and where they are installed
 ///
-/// The list starts no program: version, login and models are those of the last `--probe`. Programs
-/// are searched on PATH, then in the folders of version managers and installers;
-/// `JACKFIELD_PROGRAM_DIRS` replaces those folders. A TOML file in the folder `agents` next to
-/// config.toml adds an agent.
+/// The list starts no program: version, login, models and whether ACP works are those of the last
+/// `--probe`. Programs of `agents install` are used first; others are searched on PATH, then in the
+/// folders of version managers and installers; `JACKFIELD_PROGRAM_DIRS` replaces those folders. A TOML
+/// file in the folder `agents` next to config.toml adds an agent.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield agents
   $ jackfield agents --all
   $ jackfield agents --probe
   $ jackfield agents show codex
+  $ jackfield agents install codex
   $ jackfield agents --format json | jq -r '.agents[] | select(.state == \"found\").id'")]
 pub(crate) struct AgentsCommand {
     #[command(subcommand)]
@@ -33,7 +38,7 @@ pub(crate) struct AgentsCommand {
     #[arg(long = "all", env = env::ALL_AGENTS, hide_env_values = true, value_parser = env::flag_parser())]
     all_agents: bool,
 
-    /// Query version, login and models from the programs; takes at most four seconds
+    /// Query version, login, models and ACP from the programs; takes at most four seconds
     #[arg(long, env = env::PROBE, hide_env_values = true, value_parser = env::flag_parser())]
     probe: bool,
 
@@ -46,6 +51,10 @@ pub(crate) struct AgentsCommand {
 enum AgentsSubcommand {
     Show(show::ShowAgentCommand),
     Import(import::ImportAgentsCommand),
+    Install(install::InstallAgentCommand),
+    Update(install::UpdateAgentsCommand),
+    Rollback(remove::RollbackAgentCommand),
+    Remove(remove::RemoveAgentCommand),
 }
 
 impl AgentsCommand {
@@ -54,6 +63,10 @@ impl AgentsCommand {
             None => list::list_agents(context, self.probe, self.all_agents, self.format),
             Some(AgentsSubcommand::Show(it)) => it.run(context),
             Some(AgentsSubcommand::Import(it)) => it.run(context),
+            Some(AgentsSubcommand::Install(it)) => it.run(context),
+            Some(AgentsSubcommand::Update(it)) => it.run(context),
+            Some(AgentsSubcommand::Rollback(it)) => it.run(context),
+            Some(AgentsSubcommand::Remove(it)) => it.run(context),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     ConfiguredAgents, diagnostics_json,
-    list::{path_json, start_command},
+    list::{installed_version, path_json, start_command},
 };
 use crate::{
     context::CommandContext,
@@ -11,7 +11,10 @@ use crate::{
     report::CommandError,
 };
 use clap::Args;
-use jackfield_agents::probe::{AgentStatus, DiagnosticSeverity};
+use jackfield_agents::{
+    find::ProgramOrigin,
+    probe::{AcpState, AgentStatus, DiagnosticSeverity},
+};
 use jackfield_catalog::{AgentSpec, LaunchVariant};
 use serde_json::{Value, json};
 
@@ -44,25 +47,28 @@ impl ShowAgentCommand {
         let status = agents.survey.status(&spec);
         match self.format {
             OutputFormat::Json => {
-                print_json_document(&context.output, &json!({ "agent": to_json(&spec, &status) }))
+                let agent = to_json(&agents, &spec, &status);
+                print_json_document(&context.output, &json!({ "agent": agent }))
             }
             OutputFormat::Quiet => {
                 let path = status.program.iter().map(|it| it.path.display().to_string());
                 path.into_iter().try_for_each(|it| context.output.print_line(&it))
             }
-            OutputFormat::Text => print(context, &spec, &status),
+            OutputFormat::Text => print(context, &agents, &spec, &status),
         }
     }
 }
 
 fn print(
     context: &CommandContext,
+    agents: &ConfiguredAgents,
     spec: &AgentSpec,
     status: &AgentStatus,
 ) -> Result<(), CommandError> {
-    let program = status.program.as_ref().map(|it| match it.origin.name() {
-        "path" => it.path.display().to_string(),
-        via => format!("{} (from {via})", it.path.display()),
+    let program = status.program.as_ref().map(|it| match it.origin {
+        ProgramOrigin::Path => it.path.display().to_string(),
+        ProgramOrigin::Installed => format!("{} (installed by Jackfield)", it.path.display()),
+        other => format!("{} (from {})", it.path.display(), other.name()),
     });
     let login = match (&status.login_variable, status.is_probed) {
         (Some(variable), _) => format!("ok, from {variable}"),
@@ -74,7 +80,9 @@ fn print(
         ("name", spec.name.clone()),
         ("aliases", spec.aliases.join(", ")),
         ("program", program.unwrap_or_else(|| "not found".to_owned())),
-        ("version", status.version.clone().unwrap_or_default()),
+        ("version", installed_version(agents, spec, status).unwrap_or_default()),
+        ("installed", describe_installed(agents, spec)),
+        ("acp", status.acp.map(AcpState::name).unwrap_or_default().to_owned()),
         ("login", login),
         ("models", format_models(status)),
         ("reasoning", spec.reasoning.join(", ")),
@@ -107,6 +115,14 @@ fn print(
         context.output.print_note("`--probe` queries version, login and models from the program");
     }
     Ok(())
+}
+
+/// The packages that Jackfield has installed, and the version before.
+fn describe_installed(agents: &ConfiguredAgents, spec: &AgentSpec) -> String {
+    let installed = agents.survey.locations.find_installed(&spec.id);
+    let Some(record) = installed.and_then(|it| it.read_record()) else { return String::new() };
+    let packages = record.packages.iter().map(|it| format!("{} {}", it.name, it.version));
+    packages.collect::<Vec<_>>().join(", ")
 }
 
 fn print_heading(context: &CommandContext, text: &str, is_empty: bool) -> Result<(), CommandError> {
@@ -203,7 +219,7 @@ fn print_environment(context: &CommandContext, spec: &AgentSpec) -> Result<(), C
     Ok(())
 }
 
-fn to_json(spec: &AgentSpec, status: &AgentStatus) -> Value {
+fn to_json(agents: &ConfiguredAgents, spec: &AgentSpec, status: &AgentStatus) -> Value {
     let variants: Vec<Value> = spec
         .launch
         .iter()
@@ -227,7 +243,9 @@ fn to_json(spec: &AgentSpec, status: &AgentStatus) -> Value {
     let quirks: Vec<&str> = spec.quirks.iter().map(|it| it.text.as_str()).collect();
     json!({
         "id": spec.id, "name": spec.name, "aliases": spec.aliases, "program": path_json(status.program.as_ref()),
-        "version": status.version, "login": status.login.name(), "loginBy": status.login_variable,
+        "version": installed_version(agents, spec, status), "acp": status.acp,
+        "installed": agents.survey.locations.find_installed(&spec.id).and_then(|it| it.read_record()),
+        "login": status.login.name(), "loginBy": status.login_variable,
         "probed": status.is_probed, "starts": start_command(spec, status), "variants": variants,
         "env": {
             "pass": spec.env.pass, "require": spec.env.require, "remove": spec.env.remove,

@@ -8,7 +8,7 @@ use crate::{
     out::{DIM, paint},
     report::CommandError,
 };
-use jackfield_agents::{find::ProgramLocations, probe::AgentSurvey};
+use jackfield_agents::probe::AgentSurvey;
 use jackfield_daemon::{Paths, Settings, environment, load_catalog};
 use std::{
     cell::OnceCell,
@@ -69,7 +69,7 @@ impl<'a> CheckContext<'a> {
     }
 
     fn load_survey(&self) -> AgentSurvey {
-        let locations = ProgramLocations::new(environment::process_env());
+        let locations = environment::program_locations(self.paths);
         AgentSurvey::new(load_catalog(self.paths), locations, &self.paths.probes())
     }
 }

@@ -13,7 +13,8 @@ pub(super) fn check_path(context: &CheckContext<'_>) -> Vec<DoctorFinding> {
     let survey = context.survey();
     let env = survey.locations.env().filter(|it| it.0 != "PATH");
     let desktop_path = ("PATH".to_owned(), DESKTOP_PATH.to_owned());
-    let desktop = ProgramLocations::new(env.chain([desktop_path]));
+    let desktop = ProgramLocations::new(env.chain([desktop_path]))
+        .with_installed(context.paths.installed_agents());
     let specs = survey.catalogue.iter().filter(|it| it.id != OWN_AGENT);
     let hidden = specs.filter_map(|spec| {
         let here = choose_variant(spec, &survey.locations).ok()?;
