@@ -123,6 +123,10 @@ install-tmux:
 install-package-tools:
     scripts/install-package-tools.sh
 
+# install the editors that read what `jackfield setup` writes
+install-editors *arguments:
+    scripts/install-editors.sh {{ arguments }}
+
 # install what `just ci` needs and this machine lacks
 install-tools:
     cargo xtask tools

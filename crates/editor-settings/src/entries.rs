@@ -84,16 +84,16 @@ impl EntryEdit {
         indent: &str,
     ) -> Result<(), EditError> {
         let path = [section, std::slice::from_ref(&entry.name)].concat();
-        let ours = self.inserted.iter().position(|it| it.path == path);
-        let list = match (find_value(&self.text, &path)?, ours) {
+        let own_index = self.inserted.iter().position(|it| it.path == path);
+        let list = match (find_value(&self.text, &path)?, own_index) {
             (None, _) => {
                 self.insert(section, &entry.name, &entry.value, indent)?;
                 &mut self.added
             }
             (Some(current), _) if current == entry.value => &mut self.present,
-            (Some(current), Some(ours)) if current == self.inserted[ours].value => {
+            (Some(current), Some(index)) if current == self.inserted[index].value => {
                 self.text = replace_value(&self.text, &path, &entry.value, indent)?;
-                self.inserted[ours].value = entry.value.clone();
+                self.inserted[index].value = entry.value.clone();
                 &mut self.updated
             }
             (Some(_), Some(_)) => &mut self.changed_by_user,

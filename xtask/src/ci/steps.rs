@@ -49,6 +49,7 @@ pub(super) const GATE: CheckTier = CheckTier {
         step("build-console", "scripts/build-console.sh"),
         step("install-browser", "scripts/install-browser.sh"),
         step("install-tmux", "scripts/install-tmux.sh"),
+        step("install-editors", "scripts/install-editors.sh"),
         step("install-agents", "scripts/install-agents.sh"),
     ],
     before: &[
@@ -88,6 +89,7 @@ pub(super) const NIGHTLY: CheckTier = CheckTier {
         step("install-browser", "scripts/install-browser.sh"),
         step("install-tmux", "scripts/install-tmux.sh"),
         step("install-package-tools", "scripts/install-package-tools.sh"),
+        step("install-editors", "scripts/install-editors.sh --all"),
         step("install-agents", "scripts/install-agents.sh --all"),
     ],
     before: &[

@@ -29,6 +29,7 @@ pub(crate) mod queue;
 pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod sessions;
+pub(crate) mod setup;
 pub(crate) mod status;
 pub(crate) mod tenants;
 pub(crate) mod token;

@@ -52,6 +52,7 @@ const COMMANDS: &[&str] = &[
     "agent",
     "adapt",
     "bus",
+    "setup",
     "agents",
     "agents show",
     "agents import",

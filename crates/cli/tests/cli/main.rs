@@ -30,5 +30,7 @@ mod registry_agents;
 
 mod run;
 mod settings;
+mod setup;
+mod setup_readback;
 mod terminal;
 mod views;

@@ -245,3 +245,20 @@ fn removal_can_be_confirmed_or_declined() {
     assert_eq!(screen.finish().1, 0);
     assert_eq!(received.with_method("session/delete").len(), 1);
 }
+
+#[test]
+fn settings_of_an_editor_are_written_only_after_a_yes() {
+    let home = TestHome::new();
+    let settings = home.path().join("config/zed/settings.json");
+    std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    std::fs::write(&settings, "{}\n").unwrap();
+    for (answer, code, is_written) in [("", 130, false), ("n", 130, false), ("y", 0, true)] {
+        let mut screen = TestTerminal::start(&home, &["setup", "zed"]);
+        screen.wait_for("[y/N]");
+        screen.enter(answer);
+        let (text, exit_code) = screen.finish();
+        assert_eq!(exit_code, code, "{text}");
+        assert!(text.contains("Goose in Jackfield"), "the change is shown first: {text}");
+        assert_eq!(std::fs::read_to_string(&settings).unwrap() != "{}\n", is_written);
+    }
+}
