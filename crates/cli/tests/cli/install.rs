@@ -267,7 +267,6 @@ fn killed_installation_leaves_nothing_that_is_used_and_the_next_one_waits() {
 #[test]
 fn package_of_pypi_is_installed_into_a_virtual_environment() {
     let (home, _registry) = home_with_agent("py", &["pypi = \"fake-py\""]);
-    home.write_agent_file("bad.toml", &agent_file("bad", &["pypi = \"escaping-py\""]));
     // Creating a virtual environment takes long on a busy machine.
     let installed = home.command(&["agents", "install", "py", "--yes"]).output().unwrap();
     assert!(installed.status.success(), "{installed:?}");
@@ -279,8 +278,15 @@ fn package_of_pypi_is_installed_into_a_virtual_environment() {
     assert_eq!(agent["acp"], "failed", "it prints its version only");
     let frozen = fs::read_to_string(folder(&home, "py/1.0.0/requirements.txt")).unwrap();
     assert_eq!(frozen, "fake-py==1.0.0\n");
-    let refused = run(&home, &["install", "bad", "--yes"]);
-    assert_eq!(refused.code, 1, "{refused:?}");
+}
+
+#[test]
+#[ignore = "nightly: the packages of npm show the same with every change"]
+fn hostile_wheel_cannot_write_outside_of_its_folder() {
+    let (home, _registry) = home_with_agent("bad", &["pypi = \"escaping-py\""]);
+    let refused = home.command(&["agents", "install", "bad", "--yes"]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+    assert_eq!(versions(&home, "bad"), Vec::<String>::new());
     assert_no_escaped_file(&home);
 }
 
