@@ -15,6 +15,13 @@ fn run_own_checks(home: &TestHome) -> CommandOutcome {
     home.run(&[&["doctor"], &OWN_CHECKS[..]].concat())
 }
 
+/// Runs checks without a model server, so that our own agent is not started.
+fn run_without_server(home: &TestHome, checks: &[&str]) -> CommandOutcome {
+    let mut command = home.command(&[&["doctor"], checks].concat());
+    let output = command.env_remove("OPENAI_BASE_URL").output().unwrap();
+    home.outcome(&format!("doctor {}", checks.join(" ")), &output)
+}
+
 fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
@@ -54,7 +61,7 @@ fn doctor_reports_problems_with_a_fix() {
     fs::write(state.join("ledger/x.json"), "{}").unwrap();
     fs::write(state.join("journal.db"), "this is no database, and long enough to see it").unwrap();
     fs::write(home.path().join("run/jackfield"), "").unwrap();
-    let outcome = home.run(&[&["doctor", "agents"], &OWN_CHECKS[..]].concat());
+    let outcome = run_without_server(&home, &[&["agents"], &OWN_CHECKS[..]].concat());
     insta::assert_snapshot!("doctor_sick", outcome.to_snapshot());
     assert_eq!(outcome.code, 1);
     home.write_config("agnets = 1\n");
@@ -193,11 +200,11 @@ fn program_that_does_not_speak_acp_is_found_and_a_working_one_passes() {
     fs::remove_file(home.path().join("bin/goose")).unwrap();
     let version = "case $1 in --version) echo 'mine 1.2'; exit;; esac\n";
     home.write_program("mine-cli", &format!("{version}echo 'Welcome! Choose a theme:'\n"));
-    let outcome = home.run(&["doctor", "agents"]);
+    let outcome = run_without_server(&home, &["agents"]);
     assert_eq!(outcome.code, 1, "{outcome:?}");
     insta::assert_snapshot!("doctor_agent_without_acp", outcome.to_snapshot());
     home.write_program("mine-cli", &format!("{version}{AGENT}"));
-    let outcome = home.run(&["doctor", "agents"]);
+    let outcome = run_without_server(&home, &["agents"]);
     assert_eq!(outcome.code, 0, "{outcome:?}");
     assert!(
         outcome.stdout.contains("ok      agents    mine: mine 1.2, ACP mode works\n"),
@@ -212,7 +219,7 @@ fn program_that_never_answers_is_found() {
     let file = "id = \"mine\"\nname = \"Mine\"\nbins = [\"mine-cli\"]\n[[launch]]\n";
     home.write_agent_file("mine.toml", file);
     home.write_program("mine-cli", "case $1 in --version) echo 1;; *) cat >/dev/null;; esac");
-    let outcome = home.run(&["doctor", "agents"]);
+    let outcome = run_without_server(&home, &["agents"]);
     assert_eq!(outcome.code, 1, "{outcome:?}");
     assert!(outcome.stdout.contains("it did not answer `initialize` within 15.0 s"), "{outcome:?}");
     assert!(outcome.stdout.contains("run it in a terminal"), "{outcome:?}");
