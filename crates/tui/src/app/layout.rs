@@ -1,7 +1,10 @@
 //! Where the parts of the frame are.
 
 use super::AppState;
-use crate::{hub::ConnectionState, page::ActivePage};
+use crate::{
+    hub::ConnectionState,
+    page::{ActivePage, split_rows},
+};
 use ratatui::layout::{Offset, Position, Rect};
 
 /// The areas of the frame. An area without lines is empty.
@@ -43,16 +46,4 @@ impl FrameLayout {
             footer: self.footer.offset(offset),
         }
     }
-}
-
-/// Areas of these heights from top to bottom, cut where the area ends. The solver of `ratatui` is far slower, and the
-/// areas are computed for every input.
-pub(crate) fn split_rows<const N: usize>(area: Rect, heights: [u16; N]) -> [Rect; N] {
-    let mut y = area.y;
-    heights.map(|height| {
-        let height = height.min(area.bottom() - y);
-        let row = Rect { y, height, ..area };
-        y += height;
-        row
-    })
 }

@@ -7,5 +7,5 @@ mod state;
 mod update;
 
 pub(crate) use help::HelpState;
-pub(crate) use layout::{frame_layout, split_rows};
+pub(crate) use layout::frame_layout;
 pub(crate) use state::AppState;

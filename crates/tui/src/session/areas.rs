@@ -1,7 +1,7 @@
 //! Where the parts of a session are on the page.
 
 use super::{SessionView, focus::SessionFocus};
-use crate::app::split_rows;
+use crate::page::split_rows;
 use ratatui::layout::Rect;
 
 /// The areas of a session. An area without lines is empty.

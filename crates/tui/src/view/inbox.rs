@@ -2,10 +2,11 @@
 
 use super::inbox_form::draw_form;
 use crate::{
-    app::{AppState, split_rows},
+    app::AppState,
     hub::OpenRequest,
     inbox::{AnswerChoice, describe_kind},
     keymap::{KeyAction, KeyContext},
+    page::split_rows,
     text::{ViewTheme, cell_width, format_age, sanitize_line, truncate_cells},
 };
 use jackfield_protocol::parse_rfc3339;
