@@ -37,6 +37,8 @@ enum Source {
         crate_name: &'static str,
     },
     Crate(&'static str),
+    /// It compresses and hashes large files, which takes minutes without optimization.
+    OptimizedCrate(&'static str),
 }
 
 /// What the checks of a change and of the nightly tier use.
@@ -94,14 +96,14 @@ const PACKAGE_TOOLS: &[Tool] = &[
         probe: &["cargo", "deb", "--version"],
         version: "3.7.0",
         pin: Pin::Any,
-        source: Source::Crate("cargo-deb"),
+        source: Source::OptimizedCrate("cargo-deb"),
     },
     Tool {
         name: "generate-rpm",
         probe: &["cargo", "generate-rpm", "--version"],
         version: "0.19.0",
         pin: Pin::Any,
-        source: Source::Crate("cargo-generate-rpm"),
+        source: Source::OptimizedCrate("cargo-generate-rpm"),
     },
 ];
 
@@ -182,16 +184,17 @@ fn install(tool: &Tool) -> bool {
             pip.env("PIP_ROOT_USER_ACTION", "ignore").arg(&folder);
             pip.args(["--only-binary", ":all:", "--require-hashes", "-r", lock]);
             succeeds(&mut pip)
-                || succeeds(cargo_install(crate_name, tool).arg("--root").arg(folder))
+                || succeeds(cargo_install(crate_name, tool).args(["--debug", "--root"]).arg(folder))
         }
-        Source::Crate(name) => succeeds(&mut cargo_install(name, tool)),
+        Source::Crate(name) => succeeds(cargo_install(name, tool).arg("--debug")),
+        Source::OptimizedCrate(name) => succeeds(&mut cargo_install(name, tool)),
     }
 }
 
-/// Without optimization: these tools wait for cargo most of their time, and this halves the build.
+/// Most tools are built with `--debug`: they wait for cargo most of their time, and this halves the build.
 fn cargo_install(name: &str, tool: &Tool) -> Command {
     let mut cargo = Command::new("cargo");
-    cargo.args(["install", "--locked", "--debug", "--quiet"]);
+    cargo.args(["install", "--locked", "--quiet"]);
     cargo.arg(format!("{name}@{}", tool.version)).env("CARGO_PROFILE_DEV_DEBUG", "0");
     cargo
 }
