@@ -15,6 +15,7 @@ mod catalogue;
 mod chaos;
 mod clis;
 mod console;
+mod container;
 mod control_groups;
 mod damage;
 mod editor;
