@@ -20,7 +20,10 @@ use std::{
 /// Configuration, state and runtime folders. At the end, every process that still carries the mark is killed and
 /// reported, and the folders are removed.
 pub struct Home {
-    dir: tempfile::TempDir,
+    /// Removed at the end.
+    _dir: tempfile::TempDir,
+    /// It, or a directory below it.
+    path: PathBuf,
     mark: String,
 }
 
@@ -43,14 +46,21 @@ impl Default for Home {
 
 impl Home {
     pub fn new() -> Home {
+        Home::in_directory("")
+    }
+
+    /// An installation in a directory of this name, such as `mnt/c/Users/Some Name`, below a temporary one.
+    pub fn in_directory(relative: &str) -> Home {
         let dir = tempfile::Builder::new().prefix("jf-").tempdir().expect("a temporary directory");
-        let name = dir.path().file_name().expect("it has a name").to_string_lossy().into_owned();
+        let mark = dir.path().file_name().expect("it has a name").to_string_lossy().into_owned();
         // The name of the folder, which is in `HOME` and `TMPDIR`, so that agents inherit it, too.
-        Home { mark: name, dir }
+        let path: PathBuf = dir.path().join(relative).components().collect();
+        fs::create_dir_all(&path).expect("a temporary directory can be written");
+        Home { mark, _dir: dir, path }
     }
 
     pub fn path(&self) -> &Path {
-        self.dir.path()
+        &self.path
     }
 
     /// Occurs in the environment or the arguments of every process that this home started.

@@ -36,6 +36,7 @@ mod many_sessions;
 mod matrix_cancel;
 mod matrix_resume;
 mod notify;
+mod odd_paths;
 mod operator;
 mod oversized;
 mod packages;

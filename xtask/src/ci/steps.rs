@@ -91,6 +91,7 @@ pub(super) const NIGHTLY: CheckTier = CheckTier {
         step("install-package-tools", "scripts/install-package-tools.sh"),
         step("install-editors", "scripts/install-editors.sh --all"),
         step("install-agents", "scripts/install-agents.sh --all"),
+        step("install-ntfs", "scripts/install-ntfs.sh"),
         step("prepare-container", "scripts/build-container.sh --prepare"),
     ],
     before: &[

@@ -140,14 +140,15 @@ pub(crate) const WORDS: &[PromptWord] = &[
         )])
     }),
     plain_word("fs-read", |rest| {
+        let (path, rest) = split_path(rest)?;
         let mut parts = rest.split_whitespace();
-        let path = parts.next()?.to_owned();
         let mut number = || parts.next().map(str::parse).transpose().ok();
         Some(vec![one_request(OutgoingRequest::FsRead { path, line: number()?, limit: number()? })])
     }),
     line_word("fs-write", |rest| {
-        let (path, text) = rest.split_once(' ')?;
-        Some(vec![one_request(OutgoingRequest::FsWrite(path.to_owned(), text.to_owned()))])
+        let (path, text) = split_path(rest)?;
+        let text = text.strip_prefix(' ')?.to_owned();
+        Some(vec![one_request(OutgoingRequest::FsWrite(path, text))])
     }),
     line_word("terminal", |rest| terminal(rest, None, TerminalAction::Wait)),
     line_word("terminal-limit", |rest| {
@@ -326,6 +327,17 @@ fn unknown_update() -> Value {
 
 fn one_request(ask: OutgoingRequest) -> TurnStep {
     TurnStep::SendRequests(vec![ask], None)
+}
+
+/// Splits a path from the text behind it: a word, or a JSON string if the path has spaces.
+fn split_path(rest: &str) -> Option<(String, &str)> {
+    if !rest.starts_with('"') {
+        let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+        return (end != 0).then(|| (rest[..end].to_owned(), &rest[end..]));
+    }
+    let mut strings = serde_json::Deserializer::from_str(rest).into_iter::<String>();
+    let path = strings.next()?.ok()?;
+    Some((path, &rest[strings.byte_offset()..]))
 }
 
 fn terminal(rest: &str, limit: Option<u64>, then: TerminalAction) -> Option<Vec<TurnStep>> {
