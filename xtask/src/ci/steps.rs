@@ -33,11 +33,12 @@ const fn step(name: &'static str, command: &'static str) -> CheckStep {
 const LINTED: &[(&str, &str)] =
     &[("RUSTC_WORKSPACE_WRAPPER", "clippy-driver"), ("RUSTFLAGS", "-D warnings")];
 
-/// Tests of every change: 20 minutes on two cores, and no test over a minute.
+/// Tests of every change should take 20 minutes on two cores, and no test a minute. The same machine is slower by half on
+/// some days, so the run fails only above these limits.
 const GATE_LIMITS: TimeLimits = TimeLimits {
     report: "target/nextest/ci/junit.xml",
-    total: Duration::from_mins(20),
-    test: Duration::from_mins(1),
+    total: Duration::from_mins(30),
+    test: Duration::from_mins(2),
 };
 
 pub(super) const GATE: CheckTier = CheckTier {
