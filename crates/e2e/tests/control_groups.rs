@@ -116,7 +116,8 @@ fn process_that_outlived_daemon_guard_and_watcher_is_ended_at_the_next_start() {
     );
     let pid = escaped(&pid_file);
     let guard = escaped(&guard_file);
-    let watcher = procs::child_named(daemon.pid(), "jf-watcher").expect("the daemon has a watcher");
+    // It has its name only when it runs.
+    let watcher = wait_for("the watcher", SOON, || procs::child_named(daemon.pid(), "jf-watcher"));
     procs::kill_9(watcher);
     procs::kill_9(guard);
     daemon.kill_9();

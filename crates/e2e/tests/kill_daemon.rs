@@ -9,6 +9,8 @@ use std::{
     time::Duration,
 };
 
+const SOON: Duration = Duration::from_secs(20);
+
 #[test]
 fn kills_of_the_daemon_leave_no_process_and_lose_no_delivered_event() {
     kill_in_homes(2, 3);
@@ -29,16 +31,14 @@ fn kill_of_everything_with_the_name_of_the_daemon_leaves_no_tool() {
     let session = client.open(home.path());
     client.send_prompt(&session, "hang");
     let name = |pid: u32| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    let processes = wait_for("agent and tool", Duration::from_secs(20), || {
+    let processes = wait_for("agent and tool", SOON, || {
         let alive = home.alive(&[]);
         (4 <= alive.len()).then_some(alive)
     });
     let named: Vec<u32> = processes.into_iter().filter(|it| name(*it) == "jackfield\n").collect();
     assert_eq!(named, [daemon.pid()], "the daemon alone has its name");
     daemon.kill_9();
-    wait_for("all to be gone", Duration::from_secs(20), || {
-        home.alive(&[]).is_empty().then_some(())
-    });
+    wait_for("all to be gone", SOON, || home.alive(&[]).is_empty().then_some(()));
 }
 
 /// What no guard is left to end is ended by the watcher beside the daemon, not only at the next start.
@@ -49,18 +49,15 @@ fn tools_end_when_daemon_and_guards_are_killed_together() {
     let mut client = connect(&home, &home.fake_agent(&["--grandchild"]));
     let session = client.open(home.path());
     client.send_prompt(&session, "hang");
-    wait_for("agent and tool", Duration::from_secs(20), || {
-        (4 <= home.alive(&[]).len()).then_some(())
-    });
-    let guard = procs::child_named(daemon.pid(), "jf-guard").expect("the agent has a guard");
-    assert!(procs::child_named(daemon.pid(), "jf-watcher").is_some());
+    wait_for("agent and tool", SOON, || (4 <= home.alive(&[]).len()).then_some(()));
+    let find = |name: &str| procs::child_named(daemon.pid(), name);
+    let guard = wait_for("the guard", SOON, || find("jf-guard"));
+    wait_for("the watcher", SOON, || find("jf-watcher"));
     // Neither of them can act on the end of the other.
     daemon.signal(Signal::STOP);
     procs::kill_9(guard);
     daemon.kill_9();
-    wait_for("all to be gone", Duration::from_secs(20), || {
-        home.alive(&[]).is_empty().then_some(())
-    });
+    wait_for("all to be gone", SOON, || home.alive(&[]).is_empty().then_some(()));
 }
 
 /// Homes run side by side; every second one has agents that can only load, not resume.

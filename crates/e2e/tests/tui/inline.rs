@@ -34,28 +34,20 @@ fn check_answers(pane: &TerminalPane<'_>, answers: &[String]) {
 }
 
 #[test]
-fn answers_are_in_the_scrollback_once_also_after_resizes() {
+fn answers_are_in_the_scrollback_once() {
     let home = home_with_agent();
     let daemon = home.serve(&[]);
     let pane = TerminalPane::start(&home, 80, 30);
     pane.run_shell("echo earlier output");
     open_session(&pane, "tui --inline");
     let mut answers = vec!["\nearlier output".to_owned()];
-    for (width, height) in [(60, 30), (100, 24), (80, 40), (50, 22)] {
-        let text = format!("words for {width}");
-        send_prompt(&pane, &text);
-        pane.wait_until("finished turn", |screen| screen.contains("idle"));
+    for text in ["one word", "two words", "three words"] {
+        send_prompt(&pane, text);
         answers.push(format!("you said: {text}"));
         pane.wait_until("answer above the frame", |_| {
             let text = pane.history();
             let frame = text.rfind("idle").unwrap_or(0);
             answers.iter().all(|it| text.find(it.as_str()).is_some_and(|it| it < frame))
-        });
-        check_answers(&pane, &answers);
-        pane.resize(width, height);
-        pane.wait_until("frame of the new size", |screen| {
-            let lines: Vec<&str> = screen.trim_end().lines().collect();
-            screen.contains(EMPTY_FIELD) && lines.last().is_some_and(|it| it.contains("send"))
         });
         check_answers(&pane, &answers);
     }

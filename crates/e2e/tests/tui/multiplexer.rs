@@ -12,6 +12,7 @@ use std::{
 
 /// Waits until the shell in screen has the terminal, and its modes are those of before.
 fn check_restored(pane: &TerminalPane<'_>) {
+    pane.wait_for_prompt();
     pane.run_shell("clear; stty -g > after; cmp before after && echo restored");
     pane.wait_until("restored terminal", |screen| {
         screen.lines().any(|it| it == "restored") && !screen.contains(EMPTY_FIELD)

@@ -106,10 +106,15 @@ impl<'a> TerminalPane<'a> {
 
     /// Waits until the shell has the terminal again, with the modes that it had.
     pub(super) fn wait_for_shell(&self) {
+        self.wait_for_prompt();
+        self.assert_untouched();
+    }
+
+    /// Keys that are typed before this may be read by the program that ends.
+    pub(super) fn wait_for_prompt(&self) {
         self.wait_until("prompt of the shell in the last line", |screen| {
             screen.trim_end().lines().last().is_some_and(|it| it.trim_end().ends_with(PROMPT))
         });
-        self.assert_untouched();
     }
 
     /// The terminal has no mode of the interface.
