@@ -110,14 +110,14 @@ fn agent_whose_guard_is_killed_is_ended() {
 fn orphan_gets_the_parent_that_the_system_promises() {
     let dir = tempfile::tempdir().unwrap();
     assert!(run_in_single_thread(|| {
-        let script = "sh -c 'sleep 60 & echo $! > orphan'";
+        let script = "sh -c 'echo $$ > shell; sleep 60 & echo $! > orphan'";
         start_as_guard(dir.path(), script);
-        let orphan: u32 = read_line(&dir.path().join("orphan")).parse().unwrap();
+        let read_pid = |name: &str| read_line(&dir.path().join(name)).parse::<u32>().unwrap();
+        let (shell, orphan) = (read_pid("shell"), read_pid("orphan"));
         let table = ProcessTable::system();
         let process = ProcessIdentity::find(orphan).unwrap();
-        let parent = wait_for("the exit of the shells", || {
-            let row = table.row(orphan)?;
-            table.row(row.parent).filter(|it| !it.zombie && it.process.pid != row.group)
+        let parent = wait_for("another parent than the shell", || {
+            table.row(table.row(orphan)?.parent).filter(|it| it.process.pid != shell)
         });
         let is_guard = parent.process.pid == std::process::id();
         process.signal(Signal::KILL);
