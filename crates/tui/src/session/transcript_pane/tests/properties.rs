@@ -147,9 +147,10 @@ proptest! {
             if was_following && !moves_reader(step) && !can_jump {
                 prop_assert!(reader.is_following());
             }
-            // There may be nothing to fold, and then the reader stays.
-            let has_moved = moves_reader(step) && reader.pane.scroll != scroll;
-            if has_moved || can_jump || reader.is_following() {
+            // There may be nothing to fold, and then the reader stays; or the word itself is folded.
+            let is_shown = word.as_ref().is_some_and(|it| reader.words("w").contains(it));
+            let has_moved = reader.pane.scroll != scroll || !is_shown;
+            if (moves_reader(step) && has_moved) || can_jump || reader.is_following() {
                 word = first_word(&reader).filter(|_| !reader.is_following());
             } else if let Some(word) = &word {
                 let words = reader.words("w");
