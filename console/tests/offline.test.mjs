@@ -47,7 +47,7 @@ test("without the daemon, a reloaded page shows the last known list with its age
   await page.getByRole("status").getByText("The list is the last known one").waitFor();
 
   await daemon.restart();
-  await page.getByText("The list is the last known one").waitFor({ state: "detached", timeout: 20_000 });
+  await page.getByText("The list is the last known one").waitFor({ state: "detached" });
   await page.locator("[data-session-row]").first().waitFor();
   browser.assertNoProblems();
 
@@ -55,7 +55,7 @@ test("without the daemon, a reloaded page shows the last known list with its age
   const { devices } = await daemon.api("GET", "/api/devices");
   const headers = { authorization: `Bearer ${daemon.token}` };
   for (const { id } of devices) await fetch(`${daemon.url}/api/devices/${id}`, { method: "DELETE", headers });
-  await page.getByRole("status").getByText("This browser is signed out").waitFor({ timeout: 20_000 });
+  await page.getByRole("status").getByText("This browser is signed out").waitFor();
   await waitFor("the list to be deleted", async () => /** @type {string[]} */ (await storedSessions(page)).length === 0);
 });
 

@@ -8,6 +8,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
 import { home } from "./daemon.mjs";
+import { WAIT_MS } from "./wait.mjs";
 
 const ARGUMENTS = [
   "--no-sandbox",
@@ -55,7 +56,7 @@ export class Browser {
       isMobile: phone,
       reducedMotion: "reduce",
     });
-    context.setDefaultTimeout(15_000);
+    context.setDefaultTimeout(WAIT_MS);
     return context;
   }
 

@@ -38,7 +38,7 @@ const LINTED: &[(&str, &str)] =
 const GATE_LIMITS: TimeLimits = TimeLimits {
     report: "target/nextest/ci/junit.xml",
     total: Duration::from_mins(30),
-    test: Duration::from_mins(2),
+    test: Duration::from_mins(3),
 };
 
 pub(super) const GATE: CheckTier = CheckTier {

@@ -10,7 +10,7 @@ use jackfield_e2e::{
 };
 use std::{process::Command, time::Duration};
 
-const GATE_BOUND: Duration = Duration::from_secs(100);
+const GATE_BOUND: Duration = Duration::from_secs(170);
 const NIGHTLY_BOUND: Duration = Duration::from_mins(9);
 
 /// Files that a person wants to keep: the folder of the pictures, and the table of the figures.
