@@ -24,6 +24,8 @@ const LAYERS: &[CrateLayer] = &[
     layer("private-files", &[], &[]),
     layer("nats-access", &[], &[]),
     layer("test-support", &[], &[]),
+    layer("sandbox", &[], &["test-support"]),
+    layer("network-proxy", &[], &["test-support"]),
     layer("protocol", &[], &[]),
     layer("policy", &[], &[]),
     layer("catalog", &[], &[]),

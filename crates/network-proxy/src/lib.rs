@@ -1,0 +1,1 @@
+//! An HTTP proxy that lets a sandboxed process reach named hosts only.

@@ -1,0 +1,72 @@
+//! What one sandboxed process may do: the result of a profile and the facts of one launch.
+//!
+//! A plan contains no secret and nothing that is decided later, so it can be passed as JSON on a command
+//! line, stored in a log and compared.
+
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// Everything that the enforcement of one launch needs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SandboxPlan {
+    /// The name of the profile, for messages.
+    pub profile: String,
+    pub layer: EnforcementLayer,
+    /// Rules for paths; of two rules for the same file the one with the longer path applies. The first
+    /// rule is for `/`. Paths are absolute and have no symbolic links, `.` or `..`.
+    pub paths: Vec<PathRule>,
+    pub network: NetworkPlan,
+    pub limits: ResourceLimits,
+}
+
+/// What enforces a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EnforcementLayer {
+    /// Linux namespaces made by `bwrap`, and a system call filter.
+    Bubblewrap,
+    /// Landlock, and a system call filter whose supervisor makes the connections.
+    Landlock,
+    /// `sandbox-exec` of macOS.
+    Seatbelt,
+}
+
+/// The access to a path and everything below it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PathRule {
+    pub path: PathBuf,
+    pub access: PathAccess,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PathAccess {
+    /// Does not exist, or is empty, for the process.
+    Hidden,
+    ReadOnly,
+    Writable,
+    /// An empty writable directory that ends with the process.
+    Temporary,
+}
+
+/// The network of the process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NetworkPlan {
+    /// No connection at all.
+    None,
+    /// Only connections to the proxy that is served on this Unix socket. The process reaches it as an
+    /// HTTP proxy on a port of the loopback interface.
+    Proxy { socket: PathBuf },
+    /// The network of the machine.
+    All,
+}
+
+/// Limits of the whole process tree; `None` is unlimited.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResourceLimits {
+    pub processes: Option<u64>,
+    pub memory_bytes: Option<u64>,
+    pub file_bytes: Option<u64>,
+    pub cpu_seconds: Option<u64>,
+}
