@@ -4,5 +4,6 @@
 //! what one process may do. It is made from a profile and the facts of one launch, and enforced by the
 //! operating system.
 
+pub mod os;
 pub mod plan;
 pub mod profile;

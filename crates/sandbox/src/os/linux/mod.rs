@@ -1,0 +1,3 @@
+//! Enforcement on Linux.
+
+pub mod seccomp;
