@@ -6,4 +6,5 @@
 
 pub mod os;
 pub mod plan;
+pub mod planning;
 pub mod profile;

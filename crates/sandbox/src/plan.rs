@@ -4,7 +4,7 @@
 //! line, stored in a log and compared.
 
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Everything that the enforcement of one launch needs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,8 +15,26 @@ pub struct SandboxPlan {
     /// Rules for paths; of two rules for the same file the one with the longer path applies. The first
     /// rule is for `/`. Paths are absolute and have no symbolic links, `.` or `..`.
     pub paths: Vec<PathRule>,
+    /// Symbolic links in hidden directories that lead to a path with a rule.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<PathLink>,
+    /// Names of the environment variables that the process keeps; `*` matches any text.
+    #[serde(default)]
+    pub env: Vec<String>,
     pub network: NetworkPlan,
     pub limits: ResourceLimits,
+    /// Files that the profile protects, but that cannot be made read-only: they do not exist yet, or they
+    /// are symbolic links. The process can create or replace them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unprotected: Vec<PathBuf>,
+}
+
+impl SandboxPlan {
+    /// The rule that applies to a path: the one with the longest path that contains it.
+    pub fn find_rule(&self, path: &Path) -> Option<&PathRule> {
+        let containing = self.paths.iter().filter(|it| path.starts_with(&it.path));
+        containing.max_by_key(|it| it.path.components().count())
+    }
 }
 
 /// What enforces a plan.
@@ -36,6 +54,14 @@ pub enum EnforcementLayer {
 pub struct PathRule {
     pub path: PathBuf,
     pub access: PathAccess,
+}
+
+/// A symbolic link.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PathLink {
+    pub path: PathBuf,
+    /// Without symbolic links.
+    pub target: PathBuf,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,7 +88,8 @@ pub enum NetworkPlan {
     All,
 }
 
-/// Limits of the whole process tree; `None` is unlimited.
+/// Limits of the process tree where a control group is delegated, otherwise of each process; `None` is
+/// unlimited.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResourceLimits {
     pub processes: Option<u64>,

@@ -109,6 +109,13 @@ impl TableReader<'_> {
                 }
             }
         }
+        // Of several entries for the same path the last one applies.
+        table.paths.sort_by_key(|it| match it.access {
+            PathAccess::Hidden => 0,
+            PathAccess::Temporary => 1,
+            PathAccess::ReadOnly => 2,
+            PathAccess::Writable => 3,
+        });
         Some(table)
     }
 
