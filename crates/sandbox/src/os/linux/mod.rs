@@ -1,3 +1,4 @@
 //! Enforcement on Linux.
 
+pub mod landlock;
 pub mod seccomp;

@@ -1,0 +1,53 @@
+//! Enforcement with Landlock, for machines that forbid user namespaces.
+//!
+//! Landlock limits files, signals and tracing. What it does not limit, connections and the metadata of
+//! files, is performed by a supervisor: the process that calls [`run`] stays as the parent of the agent,
+//! the kernel stops the agent in those calls, and the supervisor copies their arguments, decides, and
+//! makes the call itself. The agent never makes an examined call: it could change the arguments between.
+//!
+//! Read in this order: [`path_grants`] turns the plan into grants, [`ruleset`] gives them to the kernel,
+//! [`call_filter`] chooses the supervised calls, [`launch`] starts the agent, [`supervisor`] waits for it,
+//! and [`call_handler`] performs calls.
+
+mod call_filter;
+mod call_handler;
+mod calling_thread;
+mod environment;
+mod error;
+mod file_metadata;
+mod launch;
+mod listener;
+mod path_grants;
+mod private_directory;
+mod proxy_connection;
+mod ruleset;
+mod socket_address;
+mod supervisor;
+mod terminals;
+
+pub use error::LandlockError;
+pub use private_directory::delete_unused;
+
+use crate::plan::{NetworkPlan, SandboxPlan};
+use path_grants::PathTable;
+use private_directory::PrivateDirectory;
+use std::ffi::OsString;
+
+/// Starts a program with the limits of a plan, waits for its end and returns its exit code, which is 128
+/// and the number of the signal if one ended it. When it has ended, so have all processes that it started.
+///
+/// To be called by a process with one thread and nothing else to do: it gives up its capabilities, handles
+/// signals, and ends with its parent.
+pub fn run(plan: &SandboxPlan, program: &OsString, args: &[OsString]) -> Result<u8, LandlockError> {
+    let has_network = plan.network == NetworkPlan::All;
+    supervisor::prepare_process()?;
+    let private = PrivateDirectory::make_all(&plan.paths)?;
+    let private_paths: Vec<_> = private.iter().map(|it| it.path.clone()).collect();
+    let paths = PathTable::new(&plan.paths, &private_paths);
+    let ruleset = ruleset::create(&paths.grants(&path_grants::list_directory)?, has_network)?;
+    let signals = supervisor::block_signals()?;
+    let variables = environment::variables(&plan.network, &private);
+    let command = launch::build_command(program, args, variables);
+    let agent = launch::start(command, ruleset, has_network)?;
+    supervisor::supervise(agent, &signals, paths, plan.network.clone())
+}
