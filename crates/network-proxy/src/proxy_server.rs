@@ -81,6 +81,7 @@ async fn serve_requests(proxy: Arc<ProxyState>, stream: CountedStream, limits: P
         .timer(TokioTimer::new())
         .header_read_timeout(limits.head_timeout)
         .max_buf_size(HEAD_BYTES_MAX)
+        .max_header_size(HEAD_BYTES_MAX)
         .max_headers(HEADERS_MAX)
         .auto_date_header(false)
         .serve_connection(TokioIo::new(stream), service_fn(|it| client.handle_request(it)))

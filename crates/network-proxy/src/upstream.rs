@@ -60,7 +60,10 @@ impl UpstreamConnection {
         I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let mut builder = http1::Builder::new();
-        builder.max_buf_size(HEAD_BYTES_MAX).max_headers(HEADERS_MAX);
+        builder
+            .max_buf_size(HEAD_BYTES_MAX)
+            .max_header_size(HEAD_BYTES_MAX)
+            .max_headers(HEADERS_MAX);
         let (sender, connection) =
             builder.handshake(TokioIo::new(io)).await.map_err(io::Error::other)?;
         let mut driver = JoinSet::new();
