@@ -1,7 +1,15 @@
 //! Where the reader is in a transcript.
 //!
-//! The place is a line of an item, not a number of lines from the beginning: it stays the same when items before it
-//! grow, when pages arrive, and when the width changes.
+//! An action of the reader (scrolling, selecting, folding, a found text) makes the line that is then at the top of the
+//! screen the line of the reader, unless the end is followed. Until the next action its first word stays on the screen:
+//! when events and pages arrive or are dropped, when time passes, and when the width or the height changes. A header is
+//! cut at the width of the screen, so of a header only the line stays, not each word.
+//!
+//! Folding keeps the first line of the folded item on its row. Folding all items keeps the line at the top, or the
+//! header of its item if the line is folded; if the selected item is on the screen, it keeps the first line of that.
+//! An action that changes nothing, such as folding where nothing can be folded, leaves the line of the reader as it is.
+//!
+//! So the place is a line of an item, not a number of lines from the beginning.
 
 use crate::transcript::{BlockPlace, ItemKey};
 use ratatui::text::Line;

@@ -1,10 +1,7 @@
 //! Scrolling, and which lines are on the screen.
 
 use super::{LinePosition, ScrollState, TranscriptPane};
-use crate::{
-    session::scroll::ScrollAnchor,
-    transcript::{BlockSource, ItemKey, MessagePart},
-};
+use crate::transcript::{BlockSource, ItemKey, MessagePart};
 use std::collections::BTreeSet;
 
 /// The text of an item before the window was folded again.
@@ -107,11 +104,11 @@ impl TranscriptPane {
         }
     }
 
-    /// Keeps the line at the top where it is from now on.
+    /// Keeps the line at the top where it is from now on. An older anchor may be a word in the middle of it, from
+    /// before the width changed, or a line that is folded.
     pub(super) fn keep_top(&mut self) {
         self.place();
-        let is_top = matches!(self.scroll, ScrollState::At(ScrollAnchor { row: 0, .. }));
-        if let Some(top) = self.visible.first().copied().filter(|_| !is_top)
+        if let Some(top) = self.visible.first().copied()
             && let Some(anchor) = self.walk().anchor(top, 0)
         {
             self.scroll = ScrollState::At(anchor);
@@ -174,6 +171,8 @@ impl TranscriptPane {
             let bytes = text_bytes(parts.get(moved_part));
             anchor.place.start =
                 (anchor.place.start + bytes).saturating_sub(before.first_part_bytes);
+            // A block that is not the first any more begins with a blank line: its lines have other numbers.
+            anchor.width = 0;
         }
     }
 }

@@ -3,10 +3,11 @@
 use super::TranscriptFold;
 use crate::transcript::{ItemContent, TranscriptItem};
 use jackfield_events::ReceivedEvent;
+use std::collections::BTreeMap;
 
 impl TranscriptFold {
-    /// Folds these events. Items that are the same as before keep their key and their revision; a message whose
-    /// beginning was added or removed keeps its key.
+    /// Folds these events. Items that are the same as before keep their key and their revision; a message or a tool
+    /// call whose beginning was added or removed keeps its key.
     pub(crate) fn refold<'a>(&mut self, events: impl IntoIterator<Item = &'a ReceivedEvent>) {
         let before = std::mem::take(self);
         self.revision = before.revision;
@@ -18,14 +19,32 @@ impl TranscriptFold {
 }
 
 fn keep_keys(items: &mut [TranscriptItem], before: &[TranscriptItem]) {
+    let calls: BTreeMap<&str, &TranscriptItem> =
+        before.iter().filter_map(|it| Some((call_id(it)?, it))).collect();
     for item in items {
         let same = before.binary_search_by_key(&item.seq, |it| it.seq).ok().map(|it| &before[it]);
-        let Some(old) = same.or_else(|| find_same_text(item, before)) else { continue };
+        let same_call = || {
+            let old = *calls.get(call_id(item)?)?;
+            has_common_events(item, old).then_some(old)
+        };
+        let same = same.or_else(same_call).or_else(|| find_same_text(item, before));
+        let Some(old) = same else { continue };
         item.key = old.key;
         if is_same(item, old) {
             item.revision = old.revision;
         }
     }
+}
+
+fn call_id(item: &TranscriptItem) -> Option<&str> {
+    match &item.content {
+        ItemContent::ToolCall(call) => Some(&call.call_id),
+        _ => None,
+    }
+}
+
+fn has_common_events(a: &TranscriptItem, b: &TranscriptItem) -> bool {
+    a.seq <= b.last_seq && b.seq <= a.last_seq
 }
 
 /// The text that has events in common with this one.
@@ -40,7 +59,7 @@ fn find_same_text<'a>(
     let near = before[start..].iter().take_while(|it| it.seq <= item.last_seq);
     near.take(3).find(|it| {
         let is_kind = std::mem::discriminant(&it.content) == std::mem::discriminant(&item.content);
-        is_kind && is_text(it) && item.seq <= it.last_seq
+        is_kind && is_text(it) && has_common_events(item, it)
     })
 }
 

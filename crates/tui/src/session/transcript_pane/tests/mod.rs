@@ -15,13 +15,13 @@ use crate::{
 };
 use jackfield_events::{ReceivedEvent, Time};
 use ratatui::{buffer::Buffer, layout::Rect};
-use std::collections::VecDeque;
+use std::{collections::VecDeque, sync::Arc};
 
 /// A pane and the log that it reads.
 pub(super) struct TestReader {
     pub(super) pane: TranscriptPane,
     /// The whole log; `known` of its events have happened.
-    pub(super) log: Vec<ReceivedEvent>,
+    pub(super) log: Arc<[ReceivedEvent]>,
     pub(super) known: usize,
     /// Requests that are not answered yet.
     pub(super) requests: VecDeque<HubRequest>,
@@ -39,10 +39,11 @@ impl TestReader {
     }
 
     pub(super) fn unanswered(
-        log: Vec<ReceivedEvent>,
+        log: impl Into<Arc<[ReceivedEvent]>>,
         known: usize,
         size: (u16, u16),
     ) -> TestReader {
+        let log = log.into();
         let theme = ViewTheme::new(ColorDepth::None);
         let (pane, requests) = TranscriptPane::new("s-1".to_owned(), known as u64, theme);
         let requests = requests.into();

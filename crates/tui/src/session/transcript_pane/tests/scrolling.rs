@@ -60,6 +60,91 @@ fn page_that_begins_the_message_at_the_top_keeps_its_line() {
     assert_eq!(reader.pane.window.first(), 1);
 }
 
+/// A block of a message has a blank line before it, unless it is the first.
+#[test]
+fn page_that_ends_at_a_block_of_the_message_at_the_top_keeps_its_row() {
+    let mut log = TestLog::default();
+    log.prompt("x");
+    for it in 0..400 {
+        let words = (0..200).map(|word| format!("w{it}x{word}")).collect::<Vec<_>>();
+        log.message(&format!("{}\n\n", words.join(" ")));
+    }
+    let mut reader = TestReader::unanswered(log.events, 401, (60, 10));
+    reader.answer_one();
+    reader.pane.scroll_lines(-100_000);
+    reader.pane.scroll_lines(5);
+    let before = reader.screen();
+    assert!(before[0].starts_with("  w200x"), "{before:?}");
+    reader.layout();
+    reader.answer_all();
+    assert_eq!(reader.screen(), before);
+}
+
+/// The window begins between the call and its update, so the item of the call becomes longer at its beginning.
+#[test]
+fn page_that_begins_the_call_at_the_top_keeps_its_line() {
+    let mut log = TestLog::default();
+    log.prompt("x");
+    for it in 0..298 {
+        log.message(&format!("word{it}\n\n"));
+    }
+    let output = (0..50).map(|it| format!("out{it}")).collect::<Vec<_>>().join("\n");
+    log.call("1", json!({ "title": "one" })).call("2", json!({ "title": "two" }));
+    for id in ["1", "2"] {
+        log.call_update(id, json!({ "status": "completed", "rawOutput": output }));
+    }
+    for it in 0..198 {
+        log.message(&format!("word{it}\n\n"));
+    }
+    let mut reader = TestReader::unanswered(log.events, 501, (60, 10));
+    reader.answer_one();
+    assert_eq!(reader.pane.window.first(), 302);
+    reader.pane.toggle_all_items();
+    reader.pane.scroll_lines(-100_000);
+    reader.pane.scroll_lines(5);
+    let before = reader.screen();
+    reader.layout();
+    assert!(!reader.requests.is_empty());
+    reader.answer_all();
+    assert!(before.iter().any(|it| it.contains("out10")), "{before:?}");
+    assert_eq!(reader.screen(), before);
+}
+
+/// The width changes before and after an action: the line of the reader is the one at the time of the action.
+#[test]
+fn action_makes_the_line_at_the_top_the_line_of_the_reader() {
+    let mut log = TestLog::default();
+    log.prompt("x").message(&paragraphs(20)).call("1", json!({ "title": "ls" }));
+    log.message(&paragraphs(3));
+    for lines in 3..9 {
+        let mut reader = TestReader::open(log.events.clone(), (44, 20));
+        reader.act(|it| it.scroll_lines(-lines));
+        reader.resize(120, 12);
+        reader.act(TranscriptPane::select_previous);
+        let first = reader.words("w").first().cloned().unwrap();
+        for width in [12, 60, 15] {
+            reader.resize(width, 3);
+            let visible = reader.words("w");
+            assert!(visible.contains(&first), "{first} at {width}: {visible:?}");
+        }
+    }
+}
+
+#[test]
+fn folded_line_of_the_reader_becomes_the_header_of_its_item() {
+    let mut log = TestLog::default();
+    log.prompt("x").message(&paragraphs(5)).thought(&paragraphs(9)).message(&paragraphs(9));
+    let mut reader = TestReader::open(log.events.clone(), (60, 10));
+    reader.act(TranscriptPane::toggle_all_items);
+    reader.act(|it| it.scroll_lines(-61));
+    assert!(reader.screen()[0].starts_with("  │ w"), "{}", reader.text());
+    reader.act(TranscriptPane::toggle_all_items);
+    for (width, height) in [(60, 10), (18, 3), (100, 12)] {
+        reader.resize(width, height);
+        assert!(reader.screen()[0].starts_with("· Thought"), "{}", reader.text());
+    }
+}
+
 #[test]
 fn tool_call_that_grows_above_the_screen_does_not_move_it() {
     let mut log = TestLog::default();
