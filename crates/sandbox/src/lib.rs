@@ -1,10 +1,14 @@
 //! Limits what an agent process can reach.
 //!
 //! Read in this order: [`profile`] is what agents may reach, as data that users can change. [`plan`] is
-//! what one process may do. It is made from a profile and the facts of one launch, and enforced by the
-//! operating system.
+//! what one process may do; [`planning`] makes it from a profile and the facts of one launch. [`os`]
+//! enforces it, in a process that [`subcommand`] describes.
 
 pub mod os;
 pub mod plan;
 pub mod planning;
 pub mod profile;
+pub mod subcommand;
+
+pub use os::init_main;
+pub use subcommand::run_main;

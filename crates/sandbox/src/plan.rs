@@ -22,6 +22,10 @@ pub struct SandboxPlan {
     #[serde(default)]
     pub env: Vec<String>,
     pub network: NetworkPlan,
+    /// Whether connections to `localhost` also go through the proxy, because a host that the process needs
+    /// is on this machine. Otherwise they stay inside the sandbox, where programs test their servers.
+    #[serde(default)]
+    pub proxies_loopback: bool,
     pub limits: ResourceLimits,
     /// Files that the profile protects, but that cannot be made read-only: they do not exist yet, or they
     /// are symbolic links. The process can create or replace them.

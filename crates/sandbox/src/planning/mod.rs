@@ -34,6 +34,8 @@ pub struct LaunchFacts {
     pub program_folders: Vec<PathBuf>,
     /// Names of the environment variables that the agent needs.
     pub agent_env: Vec<String>,
+    /// Hosts that the agent needs, as in `network.hosts` of a profile.
+    pub agent_hosts: Vec<String>,
     /// Jackfield's state, runtime and configuration folders. They are hidden.
     pub own_folders: Vec<PathBuf>,
     /// The socket of the network proxy.
@@ -63,6 +65,8 @@ pub enum PlanError {
 
 /// The variable by which Jackfield recognizes the processes of an agent.
 const MARK_VARIABLE: &str = "JACKFIELD_AGENT_MARK";
+/// The user's own proxy. A process without direct connections gets other values.
+const PROXY_VARIABLES: [&str; 2] = ["*_PROXY", "*_proxy"];
 /// Names the servers of the resolver. On many systems it is a link to `/run`.
 const RESOLVER_FILE: &str = "/etc/resolv.conf";
 /// Top folders of a home directory that contain more than one toolchain.
@@ -103,14 +107,19 @@ pub fn make_plan(
         table.reveal(Path::new(RESOLVER_FILE));
     }
     let (paths, links) = table.into_rules();
-    let env = profile.env.iter().chain(&facts.agent_env).cloned();
+    let mut env: Vec<String> = profile.env.iter().chain(&facts.agent_env).cloned().collect();
+    env.push(MARK_VARIABLE.to_owned());
+    if network == NetworkPlan::All {
+        env.extend(PROXY_VARIABLES.map(str::to_owned));
+    }
     Ok(SandboxPlan {
         profile: profile.name.clone(),
         layer: facts.layer,
         paths,
         links,
-        env: env.chain([MARK_VARIABLE.to_owned()]).collect(),
+        env,
         network,
+        proxies_loopback: proxies_loopback(profile, facts),
         limits: profile.limits,
         unprotected,
     })
@@ -194,4 +203,13 @@ fn plan_network(profile: &SandboxProfile, facts: &LaunchFacts) -> Result<Network
             Err(PlanError::NoProxy { profile: profile.name.clone() })
         }
     }
+}
+
+fn proxies_loopback(profile: &SandboxProfile, facts: &LaunchFacts) -> bool {
+    let NetworkAccess::Hosts(hosts) = &profile.network else { return false };
+    let is_loopback = |host: &String| {
+        let name = host.split_once(':').map_or(host.as_str(), |(name, _)| name);
+        name == "localhost" || name.starts_with("127.")
+    };
+    hosts.iter().chain(&facts.agent_hosts).any(is_loopback)
 }

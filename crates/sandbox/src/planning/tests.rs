@@ -78,6 +78,7 @@ fn facts() -> LaunchFacts {
         agent_folders: vec!["/home/ann/.claude".into(), "/home/ann/.claude-new".into()],
         program_folders: Vec::new(),
         agent_env: vec!["ANTHROPIC_*".into()],
+        agent_hosts: vec!["api.anthropic.com".into()],
         own_folders: vec!["/home/ann/.config/jackfield".into(), "/run/user/1000/jackfield".into()],
         proxy_socket: Some("/run/user/1000/jackfield/proxy".into()),
     }
@@ -265,6 +266,17 @@ fn plan_is_refused_with_a_way_out() {
     the session's directory `/home/ann/link` is now a symbolic link to `/home/ann/.ssh`; start a session in that directory if it is intended
     profile `workspace` limits the network to hosts, and no proxy serves this launch
     ");
+}
+
+#[test]
+fn loopback_is_proxied_if_a_needed_host_is_on_this_machine() {
+    let with_hosts = |hosts: &str| {
+        let policy = format!("[sandbox.workspace]\nnetwork = {{ hosts = [{hosts}] }}\n");
+        plan_of("workspace", &policy, &facts(), DISK).proxies_loopback
+    };
+    assert!(!with_hosts("\"example.com\""));
+    assert!(with_hosts("\"localhost:11434\""));
+    assert!(with_hosts("\"127.0.0.1:8080\""));
 }
 
 #[test]

@@ -1,0 +1,5 @@
+//! What `bwrap` enforces.
+
+mod files;
+mod network;
+mod processes;
