@@ -6,6 +6,7 @@ use super::listener::{CallListener, install_filter};
 use super::{LandlockError, supervisor};
 use crate::os::linux::seccomp::{self, SocketScope};
 use landlock::RulesetCreated;
+use nix::sys::signal::SigSet;
 use rustix::io::Errno;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
@@ -40,6 +41,7 @@ pub(super) fn build_command(
 /// Everything that the new process needs before it executes the program, made before the fork.
 struct ChildLimits {
     parent: Pid,
+    signals: SigSet,
     ruleset: Option<RulesetCreated>,
     supervised: BpfProgram,
     refused: Vec<BpfProgram>,
@@ -50,6 +52,7 @@ struct ChildLimits {
 pub(super) fn start(
     mut command: Command,
     ruleset: RulesetCreated,
+    signals: SigSet,
     has_network: bool,
 ) -> Result<StartedAgent, LandlockError> {
     let failed = supervisor::failed_step;
@@ -57,6 +60,7 @@ pub(super) fn start(
     let (receiver, channel) = UnixStream::pair().map_err(failed("make a socket pair"))?;
     let mut limits = ChildLimits {
         parent: rustix::process::getpid(),
+        signals,
         ruleset: Some(ruleset),
         supervised: call_filter::build(has_network),
         refused: seccomp::build_filters(scope)?,
@@ -80,6 +84,7 @@ pub(super) fn start(
 
 impl ChildLimits {
     fn apply(&mut self) -> io::Result<()> {
+        self.signals.thread_set_mask()?;
         setsid()?;
         set_parent_process_death_signal(Some(Signal::KILL))?;
         // The parent may have ended just before, and then the signal would never be sent.

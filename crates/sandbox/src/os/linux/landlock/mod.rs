@@ -45,9 +45,9 @@ pub fn run(plan: &SandboxPlan, program: &OsString, args: &[OsString]) -> Result<
     let private_paths: Vec<_> = private.iter().map(|it| it.path.clone()).collect();
     let paths = PathTable::new(&plan.paths, &private_paths);
     let ruleset = ruleset::create(&paths.grants(&path_grants::list_directory)?, has_network)?;
-    let signals = supervisor::block_signals()?;
+    let (signals, original) = supervisor::block_signals()?;
     let variables = environment::variables(&plan.network, &private);
     let command = launch::build_command(program, args, variables);
-    let agent = launch::start(command, ruleset, has_network)?;
+    let agent = launch::start(command, ruleset, original, has_network)?;
     supervisor::supervise(agent, &signals, paths, plan.network.clone())
 }

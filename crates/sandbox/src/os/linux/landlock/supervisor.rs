@@ -70,13 +70,16 @@ fn drop_capabilities() -> Result<(), Errno> {
     thread::set_capabilities(None, sets)
 }
 
-/// Collects signals from now on. The standard library unblocks them in the agent.
-pub(super) fn block_signals() -> Result<SignalFd, LandlockError> {
+/// Collects signals from now on. Returns also the mask from before, which the agent gets.
+pub(super) fn block_signals() -> Result<(SignalFd, SigSet), LandlockError> {
     let mut signals: SigSet = FORWARDED.iter().copied().collect();
     signals.add(BlockedSignal::SIGCHLD);
+    let original = SigSet::thread_get_mask().map_err(failed_step("read the signal mask"))?;
     signals.thread_block().map_err(failed_step("block signals"))?;
     let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
-    SignalFd::with_flags(&signals, flags).map_err(failed_step("collect signals"))
+    let collected =
+        SignalFd::with_flags(&signals, flags).map_err(failed_step("collect signals"))?;
+    Ok((collected, original))
 }
 
 /// Serves the agent until it ends, and returns its exit code.
