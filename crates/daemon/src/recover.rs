@@ -117,6 +117,7 @@ mod tests {
             setup: RawJson::null(),
             variant: None,
             fallback: None,
+            sandbox: None,
             prompt_capabilities: PromptCapabilities::default(),
         })
     }

@@ -28,6 +28,9 @@ pub struct SessionOpened<J = RawJson> {
     /// The agents and launch variants that were tried before and failed, each with the reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fallback: Option<J>,
+    /// The sandbox profile of the agent's process; none if it runs without limits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<Arc<str>>,
     /// What the agent accepts in a prompt besides text; earlier versions did not write it.
     #[serde(default, skip_serializing_if = "PromptCapabilities::is_text_only")]
     pub prompt_capabilities: PromptCapabilities,
@@ -84,6 +87,9 @@ pub struct AgentBound<J = RawJson> {
     /// The agent's new id of the session, if it changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_session: Option<AgentSessionId>,
+    /// The sandbox profile of the new process; none if it runs without limits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<Arc<str>>,
     /// The methods that failed before, each with the reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tried: Option<J>,

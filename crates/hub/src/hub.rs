@@ -74,6 +74,7 @@ impl Hub {
             Input::AgentVariantChosen { agent, variant, next } => {
                 parts.agents.set_variant(agent, variant, next);
             }
+            Input::AgentSandboxed { agent, profile } => parts.agents.set_sandbox(agent, profile),
             Input::AgentSpoke { agent, frame } => {
                 sessions.on_agent_message(parts, agent, frame);
                 parts.charge_agent_message(agent);
@@ -82,10 +83,7 @@ impl Hub {
                 sessions.on_oversized_message(parts, agent, &line);
             }
             Input::AgentGone { agent, exit } => sessions.on_agent_gone(parts, agent, &exit),
-            Input::AgentsChanged { agents, pools } => {
-                (parts.cx.config.agents, parts.cx.config.pools) = (agents, pools);
-                parts.agents.forget_warm_shapes(&mut parts.cx);
-            }
+            Input::AgentsChanged { agents, pools } => parts.change_agents(agents, pools),
             Input::SettingsChanged { default_agent, sleep, liveness, mcp } => {
                 let config = &mut parts.cx.config;
                 (config.default_agent, config.mcp) = (default_agent, mcp);

@@ -29,6 +29,8 @@ pub enum Input {
     AgentNeverAsks { agent: AgentId },
     /// Which launch variant of the catalog is started for an agent, and the one to try if it fails.
     AgentVariantChosen { agent: AgentId, variant: Arc<str>, next: Option<Arc<str>> },
+    /// The sandbox profile of the process that is started for an agent. It is not sent if the process has no limits.
+    AgentSandboxed { agent: AgentId, profile: Arc<str> },
     /// An agent sent a message.
     AgentSpoke { agent: AgentId, frame: Frame },
     /// An agent sent a line that exceeds the limit. The line is lost.

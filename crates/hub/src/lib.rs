@@ -53,7 +53,8 @@ pub use jackfield_policy::PolicySet;
 pub use jackfield_protocol::rfc3339;
 pub use limits::Limits;
 pub use output::{
-    Environment, Launch, ListenerChange, Note, Output, TERMINAL_PREFIX, VariantChoice,
+    Environment, Launch, ListenerChange, Note, Output, SandboxRequest, TERMINAL_PREFIX,
+    VariantChoice,
 };
 pub use peer::wants_notices;
 pub use peer_process::{PeerPlace, PeerProcess};

@@ -92,6 +92,17 @@ pub struct Launch {
     pub env: Option<Arc<Environment>>,
     /// Which launch variant of the catalog is started, if there is no command.
     pub variant: VariantChoice,
+    pub sandbox: SandboxRequest,
+}
+
+/// What a client asked for about the sandbox of an agent. The driver enforces it and reports the profile with
+/// [`crate::Input::AgentSandboxed`].
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SandboxRequest {
+    /// The name of a profile, or `None` for the configured one.
+    pub profile: Option<Arc<str>>,
+    /// The directories of the session beside its working directory.
+    pub directories: Vec<PathBuf>,
 }
 
 /// Which launch variant of the catalog is started.

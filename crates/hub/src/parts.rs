@@ -2,7 +2,7 @@
 //! Other sessions are not among them; a session sends them a [`HubMessage`](crate::message::HubMessage).
 
 use crate::{
-    AgentId, ConnId, Output, SessionId,
+    AgentId, AgentPool, ConnId, Launch, Output, SessionId,
     agent::{Agent, Agents, PendingRequest, is_journaled},
     budget::ByteOwner,
     context::HubContext,
@@ -12,8 +12,9 @@ use crate::{
     timer::HubTimer,
 };
 use bytes::Bytes;
-use jackfield_events::{AgentSessionId, TenantName};
+use jackfield_events::{AgentName, AgentSessionId, TenantName};
 use jackfield_protocol::{Fault, Frame, Splice, is_planted};
+use std::collections::BTreeMap;
 
 #[derive(Debug)]
 pub(crate) struct HubParts {
@@ -33,6 +34,16 @@ impl HubParts {
             tenants: Tenants::default(),
             storage: StorageState::default(),
         }
+    }
+
+    /// The configuration has other agents.
+    pub(crate) fn change_agents(
+        &mut self,
+        agents: BTreeMap<AgentName, Launch>,
+        pools: BTreeMap<AgentName, AgentPool>,
+    ) {
+        (self.cx.config.agents, self.cx.config.pools) = (agents, pools);
+        self.agents.forget_warm_shapes(&mut self.cx);
     }
 
     /// Whether one more agent process of this tenant may run. A process that was asked to stop does not count.

@@ -94,6 +94,7 @@ fn opened(cwd: &str) -> EventBody {
         setup: RawJson::trusted(setup.to_string()),
         variant: None,
         fallback: None,
+        sandbox: None,
         prompt_capabilities: PromptCapabilities::default(),
     })
 }

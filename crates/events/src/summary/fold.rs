@@ -97,6 +97,7 @@ impl SessionSummary {
     fn fold_opened(&mut self, opened: &SessionOpened, at: Time) {
         self.variant.clone_from(&opened.variant);
         self.fallback.clone_from(&opened.fallback);
+        self.sandbox.clone_from(&opened.sandbox);
         self.agent = opened.agent.clone();
         self.argv.clone_from(&opened.argv);
         self.cwd.clone_from(&opened.cwd);
@@ -182,6 +183,7 @@ impl SessionSummary {
             RestoreStep::Forked => self.unseeded = false,
             RestoreStep::Resumed | RestoreStep::Reloaded => {}
         }
+        self.sandbox.clone_from(&bound.sandbox);
         if let Some(agent_session) = &bound.agent_session {
             self.agent_session = agent_session.clone();
         }

@@ -33,6 +33,9 @@ pub struct SessionSummary {
     /// The agents and launch variants that were tried before and failed, each with the reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fallback: Option<RawJson>,
+    /// The sandbox profile of its last process; none if that ran without limits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<Arc<str>>,
     /// The name that a client gave the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
@@ -132,6 +135,7 @@ impl Default for SessionSummary {
             setup: RawJson::null(),
             variant: None,
             fallback: None,
+            sandbox: None,
             name: None,
             title: None,
             hint: None,

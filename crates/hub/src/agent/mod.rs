@@ -86,6 +86,8 @@ pub(crate) struct Agent {
     kept: ByteOwner,
     /// Its program never asks for permission before it acts.
     pub(crate) never_asks: bool,
+    /// Its sandbox profile; none if it runs without limits.
+    pub(crate) sandbox: Option<Arc<str>>,
     /// The launch variant of the catalog, and the one to try if this one cannot be started.
     pub(crate) variant: Option<Arc<str>>,
     next_variant: Option<Arc<str>>,
@@ -179,6 +181,14 @@ impl Agent {
         fits || self.launch.variant == launch.variant
     }
 
+    /// Whether its sandbox is the one that a session with this launch gets. The directories of a session are part of it.
+    pub(crate) fn has_sandbox_for(&self, launch: &Launch) -> bool {
+        let has_directories = self.launch.cwd == launch.cwd
+            && self.launch.sandbox.directories == launch.sandbox.directories;
+        let is_limited = self.sandbox.is_some() || self.launch.sandbox.profile.is_some();
+        self.launch.sandbox.profile == launch.sandbox.profile && (!is_limited || has_directories)
+    }
+
     /// Whether it serves no client and no session yet.
     pub(crate) fn is_warm(&self) -> bool {
         self.slots.is_empty() && !self.stopping
@@ -250,6 +260,17 @@ impl Agents {
         }
     }
 
+    pub(crate) fn set_sandbox(&mut self, agent: AgentId, profile: Arc<str>) {
+        if let Some(agent) = self.processes.get_mut(&agent) {
+            agent.sandbox = Some(profile);
+        }
+    }
+
+    /// The sandbox profile of a process; none if it runs without limits.
+    pub(crate) fn sandbox_of(&self, agent: AgentId) -> Option<Arc<str>> {
+        self.processes.get(&agent)?.sandbox.clone()
+    }
+
     /// The launch variant of the catalog that is started for an agent. If another one can be tried,
     /// this one has less time.
     pub(crate) fn set_variant(&mut self, id: AgentId, variant: Arc<str>, next: Option<Arc<str>>) {
@@ -300,6 +321,7 @@ impl Agents {
             early_updates: Vec::new(),
             kept: ByteOwner::default(),
             never_asks: false,
+            sandbox: None,
             variant: None,
             next_variant: None,
             next_id: 0,

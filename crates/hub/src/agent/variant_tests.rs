@@ -25,6 +25,7 @@ impl Scene {
             cwd: PathBuf::new(),
             env: None,
             variant: VariantChoice::Any,
+            sandbox: crate::SandboxRequest::default(),
         };
         let agents = BTreeMap::from([("fake".into(), launch)]);
         let config = Config { agents, ..Config::default() };

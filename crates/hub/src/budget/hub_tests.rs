@@ -46,6 +46,7 @@ impl Scene {
             cwd: PathBuf::new(),
             env: None,
             variant: crate::VariantChoice::Any,
+            sandbox: crate::SandboxRequest::default(),
         };
         let agents = BTreeMap::from([(name.clone(), launch)]);
         let config = Config { agents, default_agent: Some(name), limits, ..Config::default() };

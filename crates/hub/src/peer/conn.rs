@@ -35,6 +35,8 @@ pub(crate) struct ClientConnection {
     pub(crate) peer: Option<PeerProcess>,
     /// It accepts sessions in which deny rules cannot be enforced.
     pub(crate) unenforced: bool,
+    /// The sandbox profile of the agents that are started for this client, if it chose one.
+    pub(crate) sandbox: Option<Arc<str>>,
     /// How long each step of the start of its agents may take, if it has chosen that.
     pub(crate) start_timeout_ms: Option<u64>,
     /// Its tenant; clients of the operator have none.
@@ -114,6 +116,7 @@ impl ClientConnection {
             name: None,
             peer,
             unenforced: false,
+            sandbox: None,
             start_timeout_ms: None,
             tenant: None,
             aware: false,

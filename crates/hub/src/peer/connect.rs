@@ -2,8 +2,8 @@
 
 use super::Clients;
 use crate::{
-    ConnId, Environment, Launch, ListenerChange, Output, VariantChoice, config::StartLimits,
-    context::HubContext,
+    ConnId, Environment, Launch, ListenerChange, Output, SandboxRequest, VariantChoice,
+    config::StartLimits, context::HubContext,
 };
 use jackfield_protocol::{Fault, Frame};
 use serde_json::Value;
@@ -68,6 +68,11 @@ impl Clients {
         {
             it.start_timeout_ms = Some(limit);
         }
+        if let Some(profile) = params["sandbox"].as_str()
+            && let Some(it) = self.connections.get_mut(&conn)
+        {
+            it.sandbox = Some(profile.into());
+        }
         // The environment of an agent decides what it runs.
         let may_set = self.is_operator(conn) && self.find_tenant(conn).is_none_or(|it| it.commands);
         let env = params.get("env").filter(|_| may_set).and_then(parse_environment);
@@ -83,8 +88,8 @@ impl Clients {
                 let (Some(name), Some(argv)) = (name, argv) else {
                     return Err(invalid("`agent` needs a `name` and a non-empty `argv`"));
                 };
-                let variant = VariantChoice::Any;
-                Launch { name: name.into(), argv, cwd: PathBuf::new(), env: None, variant }
+                let (variant, sandbox) = (VariantChoice::Any, SandboxRequest::default());
+                Launch { name: name.into(), argv, cwd: PathBuf::new(), env: None, variant, sandbox }
             }
         };
         let variant = match params.get("variant").and_then(Value::as_str) {
@@ -99,7 +104,11 @@ impl Clients {
         let cwd = params.get("cwd").and_then(Value::as_str).map(PathBuf::from);
         let Some(it) = self.connections.get_mut(&conn) else { return Ok(()) };
         let (cwd, env) = (cwd.unwrap_or(launch.cwd), env.or(launch.env));
-        it.launch = Some(Launch { cwd, env, variant, ..launch });
+        let sandbox = SandboxRequest {
+            profile: it.sandbox.clone().or(launch.sandbox.profile),
+            directories: Vec::new(),
+        };
+        it.launch = Some(Launch { cwd, env, variant, sandbox, ..launch });
         Ok(())
     }
 }

@@ -56,15 +56,16 @@ pub(crate) fn refusal_reason(peer: &PeerProcess, operation: &str) -> String {
 }
 
 /// Whether a request chooses an agent, has an MCP server that is a program, names a configured server, or asks for an
-/// agent that approves everything or cannot be limited by rules. A notation that ACP does not define counts as a program,
+/// agent that approves everything, cannot be limited by rules or has another sandbox. A notation that ACP does not define counts as a program,
 /// because an agent may understand it. An environment is ignored and not refused: every command sends its own.
 fn needs_operator(frame: &Frame) -> bool {
     let Ok(params) = unique_json::parse(frame.params().unwrap_or("{}")) else { return true };
     if frame.known_method() == Some(Method::ControlConnect) {
-        return !params["agent"].is_null() || params["unenforced"] == true;
+        let chooses = |name: &str| !params[name].is_null();
+        return chooses("agent") || chooses("sandbox") || params["unenforced"] == true;
     }
     let options = params.pointer("/_meta/jackfield").unwrap_or(&Value::Null);
-    if !options["mcp"].is_null() || !options["approve"].is_null() {
+    if ["mcp", "approve", "sandbox"].iter().any(|it| !options[*it].is_null()) {
         return true;
     }
     match &params["mcpServers"] {

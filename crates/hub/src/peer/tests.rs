@@ -42,6 +42,7 @@ impl Scene {
             cwd: PathBuf::new(),
             env: None,
             variant: crate::VariantChoice::Any,
+            sandbox: crate::SandboxRequest::default(),
         };
         let agents = BTreeMap::from([(name.clone(), launch)]);
         let config = Config { agents, default_agent: Some(name), ..Config::default() };
@@ -213,6 +214,7 @@ fn every_operation_of_the_operator_is_refused_below_an_agent_and_written_down() 
     let operations = [
         ("_jackfield/connect", json!({ "agent": agent })),
         ("_jackfield/connect", json!({ "agent": "echo" })),
+        ("_jackfield/connect", json!({ "sandbox": "open" })),
         ("_jackfield/import", json!({ "lines": [] })),
         ("_jackfield/operator", json!({ "operation": "trust" })),
         ("_jackfield/stop", json!({})),
@@ -220,6 +222,7 @@ fn every_operation_of_the_operator_is_refused_below_an_agent_and_written_down() 
         ("session/new", json!({ "cwd": "/x", "mcpServers": server })),
         ("session/new", json!({ "cwd": "/x", "_meta": { "jackfield": { "mcp": ["db"] } } })),
         ("session/new", json!({ "cwd": "/x", "_meta": { "jackfield": { "approve": "all" } } })),
+        ("session/new", json!({ "cwd": "/x", "_meta": { "jackfield": { "sandbox": "open" } } })),
     ];
     for (method, params) in operations {
         let mut scene = Scene::new();

@@ -72,8 +72,10 @@ impl Session {
         if is_journaled(frame) {
             return self.open_user_request(parts, agent, client_frame, RequestOrigin::Agent);
         }
+        // A client is not in the sandbox of the agent, so it may neither run commands nor access files for it.
+        let is_sandboxed = is_served(frame) && parts.agents.sandbox_of(agent).is_some();
         let server = self.find_server(&parts.clients, frame);
-        match server.filter(|_| !is_of_daemon_terminal(frame)) {
+        match server.filter(|_| !is_of_daemon_terminal(frame) && !is_sandboxed) {
             Some(conn) => self.issue_direct_request(parts, agent, conn, &client_frame),
             None if is_served(frame) => self.judge_served_request(parts, agent, frame),
             None => parts.cx.refuse_agent_request(agent, frame),

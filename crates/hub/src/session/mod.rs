@@ -29,6 +29,8 @@ mod restore_method;
 mod restore_state;
 mod restore_trial;
 mod rules;
+#[cfg(test)]
+mod sandbox_tests;
 mod sentence;
 mod served;
 mod settings;

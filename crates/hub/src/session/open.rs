@@ -5,7 +5,7 @@ use super::{
     agent_params::{AgentParams, check_configured_servers},
 };
 use crate::{
-    AgentId, ConnId, Launch, Note, Seq, SessionId,
+    AgentId, ConnId, Launch, Note, SandboxRequest, Seq, SessionId,
     agent::{Agent, error_of, is_journaled},
     budget::ByteCharge,
     context::HubContext,
@@ -74,6 +74,12 @@ impl SessionOpening {
     }
 }
 
+/// The directories of a session beside its working directory.
+pub(super) fn additional_directories(params: &Value) -> Vec<PathBuf> {
+    let directories = params["additionalDirectories"].as_array().into_iter().flatten();
+    directories.filter_map(Value::as_str).map(PathBuf::from).collect()
+}
+
 impl Clients {
     /// The agent that the request names, else that of the connection, else the default one.
     pub(crate) fn choose_launch(
@@ -98,6 +104,14 @@ impl Clients {
         };
         launch.cwd = PathBuf::from(cwd);
         launch.env = launch.env.or_else(|| client?.env.clone());
+        let profile = params.pointer("/_meta/jackfield/sandbox").and_then(Value::as_str);
+        launch.sandbox = SandboxRequest {
+            profile: profile
+                .map(Into::into)
+                .or_else(|| client?.sandbox.clone())
+                .or(launch.sandbox.profile),
+            directories: additional_directories(params),
+        };
         Ok(launch)
     }
 
@@ -176,6 +190,7 @@ impl Session {
             setup: RawJson::trusted(without_session_id(result)),
             variant,
             fallback: fallback::to_json(&opening.fallen),
+            sandbox: parts.agents.sandbox_of(agent),
             prompt_capabilities,
         };
         self.append_event(&mut parts.cx, EventBody::Opened(opened));

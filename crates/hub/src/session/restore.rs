@@ -226,6 +226,7 @@ impl Session {
                 restore: step,
                 setup,
                 agent_session: found.agent_session_id,
+                sandbox: parts.agents.sandbox_of(agent),
                 tried,
             }),
         );
@@ -261,6 +262,7 @@ impl Session {
                 restore: RestoreStep::Failed,
                 setup,
                 agent_session: None,
+                sandbox: None,
                 tried,
             }),
         );

@@ -1,10 +1,10 @@
 //! A session that needs an agent: whether one may be started now, and with which command. No process is started while the
 //! last one of the session still ends, because some agents permit only one writer.
 
-use super::{Session, SessionStage};
+use super::{Session, SessionStage, open::additional_directories};
 use crate::{
-    ConnId, Launch, SessionId, VariantChoice, agent::Agents, limits, parts::HubParts,
-    restart::RestartVerdict, timer::HubTimer,
+    ConnId, Launch, SandboxRequest, SessionId, VariantChoice, agent::Agents, limits,
+    parts::HubParts, restart::RestartVerdict, timer::HubTimer,
 };
 use jackfield_protocol::Fault;
 use std::path::PathBuf;
@@ -91,7 +91,8 @@ impl Session {
     /// The command of the requesting client, if it is the same agent; else the configured one; else the former one.
     fn restore_launch(&self, parts: &HubParts, client: Option<ConnId>) -> Launch {
         let state = self.summary();
-        let of_client = client.and_then(|it| parts.clients.connections.get(&it)?.launch.as_ref());
+        let client = client.and_then(|it| parts.clients.connections.get(&it));
+        let of_client = client.and_then(|it| it.launch.as_ref());
         let known = of_client
             .filter(|it| it.name == state.agent)
             .or_else(|| parts.cx.config.agents.get(&state.agent));
@@ -103,6 +104,11 @@ impl Session {
             cwd: PathBuf::from(&state.cwd),
             env: known.and_then(|it| it.env.clone()),
             variant: state.variant.clone().map_or(VariantChoice::Any, VariantChoice::Preferred),
+            sandbox: SandboxRequest {
+                // A session keeps its profile until a client chooses another.
+                profile: client.and_then(|it| it.sandbox.clone()).or_else(|| state.sandbox.clone()),
+                directories: additional_directories(&state.params.parse().unwrap_or_default()),
+            },
         }
     }
 }

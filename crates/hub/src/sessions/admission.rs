@@ -202,7 +202,8 @@ impl Sessions {
     }
 }
 
-/// The process that was started for this client, if it is of this agent.
+/// The process that was started for this client, if it is of this agent. A process whose sandbox was made for another
+/// directory is given up.
 fn take_spare_agent(
     parts: &mut HubParts,
     conn: ConnId,
@@ -218,7 +219,12 @@ fn take_spare_agent(
     if agent.stopping || !is_same {
         return None;
     }
+    let fits = agent.has_sandbox_for(launch);
     parts.clients.connections.get_mut(&conn)?.spare = None;
+    if !fits {
+        parts.agents.leave_spare(&mut parts.cx, spare, conn);
+        return None;
+    }
     parts.agents.give_spare_to_session(spare, conn, session);
     Some(spare)
 }

@@ -140,6 +140,7 @@ mod tests {
             cwd: PathBuf::new(),
             env: None,
             variant: VariantChoice::Any,
+            sandbox: crate::SandboxRequest::default(),
         };
         let agents = BTreeMap::from([("fake".into(), launch)]);
         let mut hub = Hub::new(Config { agents, ..Config::default() }, Time(0), []);

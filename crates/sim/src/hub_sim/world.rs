@@ -295,6 +295,7 @@ fn config(seed: u64, life: u64) -> Config {
             cwd: PathBuf::from("/x"),
             env: None,
             variant: VariantChoice::Any,
+            sandbox: jackfield_hub::SandboxRequest::default(),
         };
         (name, launch)
     };

@@ -63,6 +63,7 @@ pub(super) fn base_config(hub_number: u64) -> Config {
                 cwd: PathBuf::new(),
                 env: None,
                 variant: jackfield_hub::VariantChoice::Any,
+                sandbox: jackfield_hub::SandboxRequest::default(),
             },
         )
     };

@@ -44,6 +44,7 @@ impl ReplayWorld {
             setup: RawJson::null(),
             variant: None,
             fallback: None,
+            sandbox: None,
             prompt_capabilities: PromptCapabilities::default(),
         });
         let opened = SessionEvent { seq: jackfield_hub::Seq(1), at: START_TIME, body };
@@ -58,6 +59,7 @@ impl ReplayWorld {
             cwd: PathBuf::new(),
             env: None,
             variant: jackfield_hub::VariantChoice::Any,
+            sandbox: jackfield_hub::SandboxRequest::default(),
         };
         let config = Config {
             agents: BTreeMap::from([(AGENT.into(), launch)]),

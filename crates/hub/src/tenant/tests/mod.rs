@@ -55,6 +55,7 @@ impl Scene {
             cwd: PathBuf::new(),
             env: None,
             variant: crate::VariantChoice::Any,
+            sandbox: crate::SandboxRequest::default(),
         };
         let config = Config {
             agents: BTreeMap::from([("echo".into(), launch)]),

@@ -1,0 +1,118 @@
+//! The sandbox profile of a session: chosen by a client, stored in the log, kept when the agent is started again.
+
+use crate::{ConnId, Exit, Input, Launch, Output, SandboxRequest, test_hub::TestHub};
+use jackfield_events::{EventBody, SessionSummary};
+use jackfield_protocol::Frame;
+use serde_json::{Value, json};
+use std::{collections::VecDeque, path::PathBuf, sync::Arc};
+
+const CLIENT: ConnId = ConnId(1);
+
+/// A hub whose client has sent these parameters of `_jackfield/connect`, besides the agent.
+fn connect(options: &Value) -> TestHub {
+    let mut hub = TestHub::with_sessions(&[], 0);
+    hub.feed_input(Input::ClientOpened { conn: CLIENT, peer: None });
+    let mut params = json!({ "agent": { "name": "fake", "argv": ["fake"] }, "cwd": "/w" });
+    params.as_object_mut().unwrap().extend(options.as_object().unwrap().clone());
+    hub.answer(CLIENT, "_jackfield/connect", &params);
+    send(&mut hub, "initialize", &json!({ "protocolVersion": 1 }));
+    hub
+}
+
+/// Sends a request. Each process reports the profile that it was started with, and answers. Returns the starts and the
+/// stored events.
+fn send(hub: &mut TestHub, method: &str, params: &Value) -> (Vec<Launch>, Vec<EventBody>) {
+    let (mut starts, mut events) = (Vec::new(), Vec::new());
+    let mut outputs = VecDeque::from(hub.send_request(CLIENT, method, params));
+    while let Some(output) = outputs.pop_front() {
+        let input = match output {
+            Output::Spawn { agent, launch } => {
+                let profile = launch.sandbox.profile.clone().unwrap_or_else(|| "workspace".into());
+                starts.push(launch);
+                Input::AgentSandboxed { agent, profile }
+            }
+            Output::ToAgent { agent, text } => {
+                let request: Value = serde_json::from_slice(&text).unwrap();
+                let result = json!({ "protocolVersion": 1, "sessionId": "a1" });
+                let answer = json!({ "id": request["id"], "result": result });
+                Input::AgentSpoke { agent, frame: Frame::parse_str(&answer.to_string()).unwrap() }
+            }
+            Output::StopAgent { agent, .. } => {
+                Input::AgentGone { agent, exit: Exit::with_status("stopped".to_owned()) }
+            }
+            Output::Append { event, .. } => {
+                events.push(event.body);
+                continue;
+            }
+            _ => continue,
+        };
+        outputs.extend(hub.feed_input(input));
+    }
+    (starts, events)
+}
+
+fn open(hub: &mut TestHub, directories: &Value, meta: &Value) -> (Launch, Option<Arc<str>>) {
+    let params = json!({ "cwd": "/w", "mcpServers": [], "additionalDirectories": directories,
+        "_meta": { "jackfield": meta } });
+    let (starts, events) = send(hub, "session/new", &params);
+    let opened = events.into_iter().find_map(|it| match it {
+        EventBody::Opened(opened) => Some(opened),
+        _ => None,
+    });
+    let launch = starts.into_iter().next_back().expect("a process was started for the session");
+    (launch, opened.expect("the session was opened").sandbox)
+}
+
+#[test]
+fn profile_of_the_connection_and_all_directories_reach_the_start_and_the_log() {
+    let mut hub = connect(&json!({ "sandbox": "workspace" }));
+    let (launch, logged) = open(&mut hub, &json!(["/more"]), &json!({}));
+    let directories = vec![PathBuf::from("/more")];
+    assert_eq!(launch.sandbox, SandboxRequest { profile: Some("workspace".into()), directories });
+    assert_eq!(logged.as_deref(), Some("workspace"));
+}
+
+#[test]
+fn profile_of_the_request_wins_over_that_of_the_connection() {
+    let mut hub = connect(&json!({ "sandbox": "workspace" }));
+    let (launch, logged) = open(&mut hub, &json!([]), &json!({ "sandbox": "read-only" }));
+    assert_eq!(launch.sandbox.profile.as_deref(), Some("read-only"));
+    assert_eq!(logged.as_deref(), Some("read-only"));
+}
+
+#[test]
+fn process_that_is_already_there_serves_a_session_with_the_same_sandbox_only() {
+    for (directories, is_started) in [(json!([]), false), (json!(["/more"]), true)] {
+        let mut hub = connect(&json!({}));
+        let params = json!({ "cwd": "/w", "mcpServers": [], "additionalDirectories": directories });
+        let (starts, _) = send(&mut hub, "session/new", &params);
+        assert_eq!(!starts.is_empty(), is_started, "{directories}");
+    }
+}
+
+#[test]
+fn restored_session_keeps_its_profile_until_a_client_chooses_another() {
+    let prompt = json!({ "sessionId": "s-1", "prompt": [] });
+    for (options, expected) in
+        [(json!({}), "workspace"), (json!({ "sandbox": "read-only" }), "read-only")]
+    {
+        let mut hub = connect(&options);
+        let summary = SessionSummary {
+            seq: 3,
+            agent: "fake".into(),
+            cwd: "/other".into(),
+            sandbox: Some("workspace".into()),
+            ..SessionSummary::default()
+        };
+        hub.feed_input(Input::Adopted {
+            session: "s-1".into(),
+            state: Box::new(summary),
+            from: None,
+        });
+        let resume = json!({ "sessionId": "s-1", "cwd": "/w", "mcpServers": [] });
+        send(&mut hub, "session/resume", &resume);
+        let (starts, _) = send(&mut hub, "session/prompt", &prompt);
+        let launch = starts.last().expect("a process was started");
+        assert_eq!(launch.sandbox.profile.as_deref(), Some(expected));
+    }
+}
