@@ -68,6 +68,7 @@ pub(crate) fn check_spec(spec: &AgentSpec) -> CheckResult {
     check_environment(spec)?;
     check_models(spec)?;
     check_packages(spec)?;
+    check_sandbox(spec)?;
     for (index, option) in spec.reasoning.iter().enumerate() {
         if !is_plain_word(option) {
             let path = [Key("reasoning"), Key("options"), Item(index)];
@@ -92,6 +93,28 @@ fn check_bins(path: &[PathStep], bins: &[String]) -> CheckResult {
             let path = [path, &[Item(index)]].concat();
             let reason = format!("`{bin}` is neither a program name nor an absolute path");
             return reject(&path, reason);
+        }
+    }
+    Ok(())
+}
+
+fn check_sandbox(spec: &AgentSpec) -> CheckResult {
+    for (index, folder) in spec.sandbox.folders.iter().enumerate() {
+        let is_below = |root: &str| folder.strip_prefix(root).is_some_and(|it| !it.is_empty());
+        if !(is_below("~/") || is_below("/")) || folder.split('/').any(|it| it == "..") {
+            let reason = format!("`{folder}` is not a folder below `~/` or `/`");
+            return reject(&[Key("sandbox"), Key("folders"), Item(index)], reason);
+        }
+    }
+    for (index, host) in spec.sandbox.hosts.iter().enumerate() {
+        let name = host.strip_prefix("*.").unwrap_or(host);
+        let is_valid =
+            |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || ".-:".contains(it);
+        if name.is_empty() || !name.chars().all(is_valid) {
+            let reason = format!(
+                "`{host}` is not a host: write `api.example.com`, `*.example.com` or `localhost:8080`"
+            );
+            return reject(&[Key("sandbox"), Key("hosts"), Item(index)], reason);
         }
     }
     Ok(())

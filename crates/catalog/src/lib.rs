@@ -40,7 +40,9 @@ pub use package::AgentPackage;
 pub use parse::parse_agent_spec;
 pub use registry::{RegistryImport, SkippedEntry, import_registry};
 pub use spec::VersionProbe;
-pub use spec::{AgentQuirk, AgentSpec, AuthProbe, ModelFormat, ModelSettings, ModelSource};
+pub use spec::{
+    AgentQuirk, AgentSpec, AuthProbe, ModelFormat, ModelSettings, ModelSource, SandboxNeeds,
+};
 pub use variant::{LaunchVariant, OptionalFlag, PermissionMode, PromptDelivery};
 
 /// The id of the option that leaves the choice to the program.

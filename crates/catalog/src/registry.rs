@@ -2,7 +2,7 @@
 //! agents.
 
 use crate::{
-    AgentSpec, CatalogError, EnvRules, LaunchVariant, ModelSettings, VersionProbe,
+    AgentSpec, CatalogError, EnvRules, LaunchVariant, ModelSettings, SandboxNeeds, VersionProbe,
     check::check_spec, parse::apply_defaults, violation::SpecViolation,
 };
 use serde::Deserialize;
@@ -124,6 +124,7 @@ fn import_entry(entry: Value) -> Result<AgentSpec, String> {
         version: VersionProbe::default(),
         auth: None,
         env: EnvRules::default(),
+        sandbox: SandboxNeeds::default(),
         launch: Vec::new(),
         models: ModelSettings::default(),
         reasoning: Vec::new(),

@@ -35,6 +35,8 @@ pub struct AgentSpec {
     pub auth: Option<AuthProbe>,
     #[serde(default, skip_serializing_if = "EnvRules::is_empty")]
     pub env: EnvRules,
+    #[serde(default, skip_serializing_if = "SandboxNeeds::is_empty")]
+    pub sandbox: SandboxNeeds,
     /// How it can be started, in order of preference.
     #[serde(default)]
     pub launch: Vec<LaunchVariant>,
@@ -48,6 +50,24 @@ pub struct AgentSpec {
     pub sessions_per_process: Option<NonZeroUsize>,
     #[serde(default, rename = "quirk", skip_serializing_if = "Vec::is_empty")]
     pub quirks: Vec<AgentQuirk>,
+}
+
+/// `[sandbox]`: what the program needs inside a sandbox besides the directories of its session.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SandboxNeeds {
+    /// Where it keeps its login, settings and conversations; a leading `~` is the home directory.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub folders: Vec<String>,
+    /// The hosts of its model provider; `*.` at the beginning matches all names below.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<String>,
+}
+
+impl SandboxNeeds {
+    fn is_empty(&self) -> bool {
+        *self == SandboxNeeds::default()
+    }
 }
 
 /// How to determine the program's version.
