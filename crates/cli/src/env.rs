@@ -122,6 +122,7 @@ pub(crate) const TLS_KEY: &str = "JACKFIELD_TLS_KEY";
 pub(crate) const TOKEN_FILE: &str = "JACKFIELD_TOKEN_FILE";
 pub(crate) const TOKEN_NAME: &str = "JACKFIELD_TOKEN_NAME";
 pub(crate) const UNDO: &str = "JACKFIELD_UNDO";
+pub(crate) const SANDBOX: &str = "JACKFIELD_SANDBOX";
 pub(crate) const UNENFORCED: &str = "JACKFIELD_UNENFORCED";
 pub(crate) const UNIX: &str = "JACKFIELD_UNIX";
 pub(crate) const URL: &str = "JACKFIELD_URL";

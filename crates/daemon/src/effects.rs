@@ -9,6 +9,7 @@ use crate::{
     journal_inputs::{JournalReader, to_append_failure, to_read_failure, to_read_input},
     metrics::LoopCounters,
     observe,
+    sandbox::{AgentSandboxes, LaunchNeeds},
     served::{AgentServices, ServedResponse},
     spawn_context::SpawnContext,
 };
@@ -25,6 +26,7 @@ use jackfield_transport::ClientHandle;
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     path::PathBuf,
+    sync::Arc,
     time::{Duration, Instant},
 };
 use tokio::sync::mpsc::Sender;
@@ -48,6 +50,7 @@ pub(crate) struct HubEffects {
     pub(crate) append_queue: AppendQueue,
     pub(crate) agent_registry: AgentRegistry,
     pub(crate) served: AgentServices,
+    pub(crate) sandboxes: AgentSandboxes,
     pub(crate) spawn_context: SpawnContext,
     pub(crate) counters: LoopCounters,
     pub(crate) agent_events: Sender<(AgentId, AgentProcessEvent)>,
@@ -67,6 +70,7 @@ impl HubEffects {
         journal_port: NonBlockingJournal,
         agent_registry: AgentRegistry,
         served: AgentServices,
+        sandboxes: AgentSandboxes,
         spawn_context: SpawnContext,
         agent_events: Sender<(AgentId, AgentProcessEvent)>,
     ) -> HubEffects {
@@ -77,6 +81,7 @@ impl HubEffects {
             journal_port,
             agent_registry,
             served,
+            sandboxes,
             spawn_context,
             counters: LoopCounters::default(),
             agent_events,
@@ -260,20 +265,32 @@ impl HubEffects {
         // The process is started before a session names a directory.
         let has_no_cwd = launch.cwd.as_os_str().is_empty();
         let cwd = if has_no_cwd { PathBuf::from("/") } else { launch.cwd.clone() };
-        self.served.on_spawned(agent, &launch_command.env);
+        let needs = LaunchNeeds {
+            cwd: &launch.cwd,
+            argv: &launch_command.argv,
+            env: &launch_command.env,
+            has_client_env: launch_command.has_client_env,
+            of_agent: &self.agent_registry.sandbox_needs(&launch.name),
+        };
+        let sandbox = match self.sandboxes.prepare(agent, &launch.sandbox, &needs) {
+            Ok(sandbox) => sandbox.map(Arc::new),
+            Err(why) => return self.on_spawn_failed(agent, why, false),
+        };
+        self.served.on_spawned(agent, &launch_command.env, sandbox.clone());
         if launch_command.never_asks {
             self.inputs.push_back(Input::AgentNeverAsks { agent });
         }
         if let Some(ResolvedVariant { name, next }) = launch_command.variant {
             self.inputs.push_back(Input::AgentVariantChosen { agent, variant: name, next });
         }
+        let mut argv = launch_command.argv;
+        if let Some(sandbox) = sandbox {
+            argv = sandbox.wrap_command(argv);
+            let profile = sandbox.profile.clone();
+            self.inputs.push_back(Input::AgentSandboxed { agent, profile });
+        }
         let stdout_format = StdoutFormat::Frames;
-        let command = LaunchCommand {
-            argv: launch_command.argv,
-            cwd,
-            env: launch_command.env,
-            stdout_format,
-        };
+        let command = LaunchCommand { argv, cwd, env: launch_command.env, stdout_format };
         let SpawnContext { guard, ledger, mark } = &self.spawn_context;
         let mark = format!("{mark}-{}", agent.0);
         let events = self.agent_events.clone();
@@ -291,8 +308,14 @@ impl HubEffects {
         }
     }
 
-    fn on_spawn_failed(&mut self, agent: AgentId, status: String, shortage: bool) {
+    /// The process of an agent has ended, or could not be started.
+    pub(crate) fn on_agent_gone(&mut self, agent: AgentId) {
         self.served.on_gone(agent);
+        self.sandboxes.on_gone(agent);
+    }
+
+    fn on_spawn_failed(&mut self, agent: AgentId, status: String, shortage: bool) {
+        self.on_agent_gone(agent);
         let exit = Exit { status, stderr: String::new(), started: false, shortage };
         self.inputs.push_back(Input::AgentGone { agent, exit });
     }

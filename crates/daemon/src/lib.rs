@@ -45,6 +45,7 @@ pub mod policy_store;
 mod pressure;
 mod recorder;
 mod recover;
+mod sandbox;
 mod serve;
 mod served;
 mod service_manager;

@@ -14,6 +14,7 @@ use crate::{
     policy_store::PolicyStore,
     recorder::InputRecorder,
     recover::{recover_sessions, report_lost_records},
+    sandbox::AgentSandboxes,
     served::AgentServices,
     service_manager::ServiceManager,
     signals::DaemonSignal,
@@ -76,6 +77,7 @@ pub(crate) fn assemble_loop(
     let config = Config { host, keep_asleep, lost_records, ..options.settings.hub_config(seed) };
     let notify_settings = options.settings.notify.clone();
     let (paths, program) = (options.paths.clone(), options.guard.program.clone());
+    let sandboxes = AgentSandboxes::new(paths.clone(), program.clone());
     let agent_registry = AgentRegistry::new(options.settings, paths, program);
     let policy_store =
         PolicyStore::open(&options.paths, agent_registry.catalog()).map_err(BootError::Rules)?;
@@ -96,8 +98,14 @@ pub(crate) fn assemble_loop(
     let spawn_context = SpawnContext { guard: options.guard, ledger, mark };
     let served = AgentServices::new(spawn_context.clone(), served_done, terminal_events);
     let notifier = UserNotifier::new(notify_settings, spawn_context.clone());
-    let effects =
-        HubEffects::new(journal_port, agent_registry, served, spawn_context, agent_events);
+    let effects = HubEffects::new(
+        journal_port,
+        agent_registry,
+        served,
+        sandboxes,
+        spawn_context,
+        agent_events,
+    );
     let main_loop = MainLoop::new(LoopParts {
         hub,
         effects,

@@ -66,7 +66,21 @@ impl Paths {
 
     /// The agents that `jackfield agents install` has installed.
     pub fn installed_agents(&self) -> InstalledAgents {
-        InstalledAgents::new(self.state.join("agents"))
+        InstalledAgents::new(self.installed_agents_folder())
+    }
+
+    pub(crate) fn installed_agents_folder(&self) -> PathBuf {
+        self.state.join("agents")
+    }
+
+    /// The user's descriptions of agents.
+    pub(crate) fn agent_files(&self) -> PathBuf {
+        self.config.join("agents")
+    }
+
+    /// What our own agent stores.
+    pub fn chat_agent(&self) -> PathBuf {
+        self.state.join("agent")
     }
 
     pub fn socket(&self) -> PathBuf {

@@ -60,10 +60,14 @@ fn read_policy(
                 DeValue::Boolean(it) => policy.reseed = Some(*it),
                 _ => reader.add_error(&value.span(), "`reseed` must be `true` or `false`"),
             },
+            // The crate `sandbox` reads the profiles.
+            "sandbox" => {}
             _ if unknown_keys == UnknownKeys::Ignore => {}
             other => reader.add_error(
                 &key.span(),
-                format!("unknown key `{other}`; valid keys are `reseed` and `[[rule]]`"),
+                format!(
+                    "unknown key `{other}`; valid keys are `reseed`, `[[rule]]` and `[sandbox.NAME]`"
+                ),
             ),
         }
     }

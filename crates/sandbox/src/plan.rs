@@ -41,6 +41,15 @@ impl SandboxPlan {
     }
 }
 
+impl SandboxPlan {
+    /// The access to a path without symbolic links.
+    pub fn access_of(&self, path: &Path) -> PathAccess {
+        let fitting = self.paths.iter().filter(|it| path.starts_with(&it.path));
+        let nearest = fitting.max_by_key(|it| it.path.as_os_str().len());
+        nearest.map_or(PathAccess::Hidden, |it| it.access)
+    }
+}
+
 /// What enforces a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -60,6 +60,11 @@ impl ConfinedPath {
         self.root.join(&self.relative)
     }
 
+    /// The whole path, of which the end may not exist yet.
+    pub fn full_path(&self) -> PathBuf {
+        self.missing_components.iter().fold(self.path(), |path, name| path.join(name))
+    }
+
     /// Opens the existing part without following links.
     pub fn open(&self, flags: OFlags) -> Result<OwnedFd, Fault> {
         open_beneath(&self.root, &self.relative, flags).map_err(|errno| self.to_fault(errno))

@@ -48,7 +48,11 @@ pub struct RemoveFileRequest {
 
 impl ReadFileRequest {
     pub fn execute(&self, dirs: &[PathBuf]) -> Result<String, Fault> {
-        let target = ConfinedPath::resolve(&self.path, dirs)?;
+        self.execute_at(&ConfinedPath::resolve(&self.path, dirs)?)
+    }
+
+    /// Reads a path that was resolved before.
+    pub fn execute_at(&self, target: &ConfinedPath) -> Result<String, Fault> {
         if !target.missing_components.is_empty() {
             return Err(target.to_fault(Errno::NOENT));
         }
@@ -56,10 +60,10 @@ impl ReadFileRequest {
         let file = File::from(target.open(OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)?);
         let bytes = match file.metadata() {
             Ok(metadata) => {
-                require_regular_file(&target, metadata.is_dir(), metadata.is_file())?;
-                self.read_lines(&target, file, metadata.len())?
+                require_regular_file(target, metadata.is_dir(), metadata.is_file())?;
+                self.read_lines(target, file, metadata.len())?
             }
-            Err(error) => return Err(io_fault(&target, &error)),
+            Err(error) => return Err(io_fault(target, &error)),
         };
         String::from_utf8(bytes).map_err(|error| {
             let offset = error.utf8_error().valid_up_to();
@@ -111,13 +115,17 @@ impl ReadFileRequest {
 impl WriteFileRequest {
     /// Replaces the file atomically: a concurrent reader sees either the old text or the new text.
     pub fn execute(&self, dirs: &[PathBuf]) -> Result<(), Fault> {
-        let target = ConfinedPath::resolve(&self.path, dirs)?;
+        self.execute_at(&ConfinedPath::resolve(&self.path, dirs)?)
+    }
+
+    /// Writes to a path that was resolved before.
+    pub fn execute_at(&self, target: &ConfinedPath) -> Result<(), Fault> {
         let (parent, name) = target.open_parent()?;
         let fault = |errno| target.to_fault(errno);
         let mode = match rustix::fs::statat(&parent, &name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => {
                 let file_type = rustix::fs::FileType::from_raw_mode(stat.st_mode);
-                require_regular_file(&target, file_type.is_dir(), file_type.is_file())?;
+                require_regular_file(target, file_type.is_dir(), file_type.is_file())?;
                 let access =
                     rustix::fs::accessat(&parent, &name, Access::WRITE_OK, AtFlags::empty());
                 if access.is_err() {
@@ -131,9 +139,7 @@ impl WriteFileRequest {
         // The replaced file may be more private than a new one, so its replacement starts private.
         let initial_mode = Mode::from_raw_mode(if mode.is_some() { 0o600 } else { 0o666 });
         let temporary = TemporaryFile::create(&parent, initial_mode).map_err(fault)?;
-        temporary
-            .write(self.content.as_bytes(), mode)
-            .map_err(|error| io_fault(&target, &error))?;
+        temporary.write(self.content.as_bytes(), mode).map_err(|error| io_fault(target, &error))?;
         temporary.rename_to(&name).map_err(fault)
     }
 }

@@ -83,6 +83,8 @@ const LAYERS: &[CrateLayer] = &[
             "protocol",
             "events",
             "policy",
+            "sandbox",
+            "network-proxy",
             "hub",
             "workspace-fs",
             "journal",

@@ -46,6 +46,10 @@ pub(crate) struct AcpCommand {
     #[arg(long, env = env::ISOLATED, hide_env_values = true, value_parser = env::flag_parser())]
     isolated: bool,
 
+    /// The sandbox profile of the agent: open, workspace, read-only, or one of policy.toml [default: as configured]
+    #[arg(long, env = env::SANDBOX, hide_env_values = true, value_name = "PROFILE")]
+    sandbox: Option<String>,
+
     /// Open sessions even if policy rules deny something and the agent never asks for permission
     #[arg(long, env = env::UNENFORCED, hide_env_values = true, value_parser = env::flag_parser())]
     unenforced: bool,
@@ -79,6 +83,7 @@ impl AcpCommand {
         }
         let mut connect = choice.connect_params(&cwd);
         connect["unenforced"] = json!(self.unenforced);
+        connect["sandbox"] = json!(self.sandbox);
         if self.isolated {
             let (hub, socket) = InProcessHub::start(context.daemon.paths())?;
             let relayed = self.relay_stdio(socket, connect, &InProcessLink);

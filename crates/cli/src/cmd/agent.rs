@@ -9,9 +9,10 @@ use futures_util::{sink, stream};
 use jackfield_chat_agent::{
     AgentProfile, ChatAgentConfig, ChatSettings, line_transport, serve_agent,
 };
-use jackfield_daemon::LogTarget;
+use jackfield_daemon::{LogTarget, Paths};
+use jackfield_private_files as private_files;
 use jackfield_protocol::{FRAME_BYTES_MAX, FRAME_ROOM_BYTES};
-use std::{io, time::Duration};
+use std::{fs, io, path::PathBuf, time::Duration};
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::watch,
@@ -54,13 +55,13 @@ pub(crate) fn run(command: &AgentCommand, context: &CommandContext) -> Result<()
     for it in &warnings {
         context.output.print_note(it);
     }
-    let paths = context.daemon.paths();
+    let folder = open_agent_folder(context.daemon.paths()).map_err(failed)?;
     let config = ChatAgentConfig {
         settings,
         profile: if command.bridge { AgentProfile::ChatBridge } else { AgentProfile::CodingAgent },
         guard: guard_command()?,
-        store_path: paths.state.join("agent.db"),
-        ledger_dir: paths.state.join("agent-ledger"),
+        store_path: folder.join("agent.db"),
+        ledger_dir: folder.join("ledger"),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(failed)?.block_on(async {
@@ -77,6 +78,25 @@ pub(crate) fn run(command: &AgentCommand, context: &CommandContext) -> Result<()
             () = flush_timeout => Ok(()),
         }
     })
+}
+
+/// The folder of this agent. It is separate from the state of the daemon, which a sandbox hides. Earlier versions
+/// stored the conversations beside the journal.
+fn open_agent_folder(paths: &Paths) -> io::Result<PathBuf> {
+    let folder = paths.chat_agent();
+    private_files::create_dir(&folder)?;
+    let old = paths.state.join("agent.db");
+    if old.exists() && !folder.join("agent.db").exists() {
+        // The log of uncommitted changes belongs to the database, so it is moved first.
+        for ending in ["-wal", "-shm", ""] {
+            let name = format!("agent.db{ending}");
+            match fs::rename(paths.state.join(&name), folder.join(&name)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+    }
+    Ok(folder)
 }
 
 /// Returns a value that becomes true when SIGTERM arrives.

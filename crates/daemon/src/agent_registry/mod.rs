@@ -11,9 +11,9 @@ use crate::{
 };
 use agent_env::compose_agent_env;
 use jackfield_agents::find::{ChosenVariant, PROGRAM_DIRS, ProgramLocations};
-use jackfield_catalog::{AgentSpec, Catalog, LaunchOptions};
+use jackfield_catalog::{AgentSpec, Catalog, LaunchOptions, SandboxNeeds};
 use jackfield_events::AgentName;
-use jackfield_hub::{AgentPool, Launch, VariantChoice};
+use jackfield_hub::{AgentPool, Launch, SandboxRequest, VariantChoice};
 use std::{
     collections::BTreeMap,
     num::NonZeroUsize,
@@ -40,10 +40,23 @@ pub(crate) struct AgentRegistry {
 pub(crate) struct ResolvedLaunch {
     pub(crate) argv: Vec<String>,
     pub(crate) env: Vec<(String, String)>,
+    /// The environment was sent by a client as a whole.
+    pub(crate) has_client_env: bool,
     /// The program never asks for permission.
     pub(crate) never_asks: bool,
     /// The launch variant, unless it is a command.
     pub(crate) variant: Option<ResolvedVariant>,
+}
+
+impl ResolvedLaunch {
+    /// A command that is not described by the catalog.
+    fn of_command(
+        argv: Vec<String>,
+        env: Vec<(String, String)>,
+        has_client_env: bool,
+    ) -> ResolvedLaunch {
+        ResolvedLaunch { argv, env, has_client_env, never_asks: false, variant: None }
+    }
 }
 
 /// The launch variant of the catalog that is started, and the one to try if it fails.
@@ -82,6 +95,11 @@ impl AgentRegistry {
         self.agent_files.catalog()
     }
 
+    /// What an agent needs inside a sandbox; nothing if its file is unknown.
+    pub(crate) fn sandbox_needs(&self, agent: &str) -> SandboxNeeds {
+        self.catalog().get(agent).map(|it| it.sandbox.clone()).unwrap_or_default()
+    }
+
     /// The agents, if the files have changed. Cheap if they have not.
     pub(crate) fn refresh(&mut self) -> Option<BTreeMap<AgentName, Launch>> {
         if !self.agent_files.refresh() {
@@ -115,7 +133,9 @@ impl AgentRegistry {
         let all = specs.chain(invalid).chain(configured).map(|(name, argv)| {
             let name = AgentName::from(name);
             let variant = VariantChoice::Any;
-            (name.clone(), Launch { name, argv, cwd: PathBuf::new(), env: None, variant })
+            let profile = self.settings.sandbox_of(&name).map(Into::into);
+            let sandbox = SandboxRequest { profile, directories: Vec::new() };
+            (name.clone(), Launch { name, argv, cwd: PathBuf::new(), env: None, variant, sandbox })
         });
         all.collect()
     }
@@ -160,7 +180,7 @@ impl AgentRegistry {
         if !launch.argv.is_empty() && !is_configured && launch.env.is_some() {
             // The command of a client gets the environment of the client.
             let (argv, env) = (launch.argv.clone(), client_env.to_vec());
-            return Ok(ResolvedLaunch { argv, env, never_asks: false, variant: None });
+            return Ok(ResolvedLaunch::of_command(argv, env, true));
         }
         let mut env: BTreeMap<String, String> = process_env.collect();
         env.extend(client_env.iter().cloned());
@@ -171,7 +191,7 @@ impl AgentRegistry {
         // that is not connected now; its environment follows the agent's spec.
         let spec = self.catalog().get(&launch.name).filter(|_| !is_configured);
         let env = compose_agent_env(env.into_iter(), spec.map(|it| &it.env), settings);
-        Ok(ResolvedLaunch { argv: launch.argv.clone(), env, never_asks: false, variant: None })
+        Ok(ResolvedLaunch::of_command(launch.argv.clone(), env, false))
     }
 
     fn resolve_by_name(
@@ -237,7 +257,7 @@ impl AgentRegistry {
         };
         let never_asks = !chosen.variant.can_ask();
         let variant = Some(ResolvedVariant { name: chosen.variant.name.as_str().into(), next });
-        Ok(ResolvedLaunch { argv, env: composed, never_asks, variant })
+        Ok(ResolvedLaunch { argv, env: composed, has_client_env: false, never_asks, variant })
     }
 
     /// An adapter reads the same files and finds the same program as the daemon; the chat agent

@@ -15,6 +15,7 @@ impl Settings {
     pub fn apply_changes(&mut self, new: Settings) -> SettingsChanges {
         let mut changes = SettingsChanges::default();
         apply_setting(&mut changes, "default_agent", &mut self.default_agent, new.default_agent);
+        apply_setting(&mut changes, "sandbox", &mut self.sandbox, new.sandbox);
         apply_setting(&mut changes, "agents", &mut self.agents, new.agents);
         apply_setting(&mut changes, "mcp", &mut self.mcp, new.mcp);
         apply_setting(&mut changes, "sessions", &mut self.sessions, new.sessions);

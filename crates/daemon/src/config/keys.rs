@@ -75,6 +75,8 @@ const fn key(
 pub const CONFIG_KEYS: &[ConfigKey] = &[
     key("default_agent", Text, Unset("the agent has to be named"), Now, "\"claude\"",
         "The agent of sessions whose client does not name one: a name that `jackfield agents` lists."),
+    key("sandbox", Text, Value("\"open\""), Now, "\"workspace\"",
+        "The sandbox profile of agents that have none of their own: `open` (no limits), `workspace`, `read-only`, or one of `policy.toml`."),
     key("durability", Choice(&["process", "power"]), Value("\"process\""), AfterRestart, "\"power\"",
         "What an acknowledged event survives: a crash of the daemon (`process`), or a power failure too (`power`, which is slower)."),
     key("idle_after", Number, Value("600"), AfterRestart, "3600",
@@ -154,6 +156,8 @@ pub const CONFIG_KEYS: &[ConfigKey] = &[
         "The agent that is used when this one cannot be started or keeps failing."),
     key("agents.NAME.mcp", TextList, Value("[]"), Now, "[\"github\"]",
         "The MCP servers that every session of the agent gets: names of `[mcp.NAME]` tables."),
+    key("agents.NAME.sandbox", Text, Unset("the top-level `sandbox`"), Now, "\"workspace\"",
+        "The sandbox profile of the agent."),
 
     key("mcp.NAME.command", Text, Unset("the server has a `url`"), Now, "\"npx\"",
         "The program of an MCP server, which agents start for a session. A server has either a `command` or a `url`."),

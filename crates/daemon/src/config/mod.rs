@@ -17,6 +17,8 @@ use std::{
 pub struct Settings {
     /// The agent of sessions whose client does not name one.
     pub default_agent: Option<String>,
+    /// The sandbox profile of agents that have none of their own.
+    pub sandbox: Option<String>,
     /// What an acknowledged event survives: `process` or `power`.
     pub durability: DurabilitySetting,
     /// Seconds after which an idle daemon stops; 0 for never.
@@ -62,6 +64,9 @@ pub struct AgentSettings {
     /// The names of the MCP servers (`[mcp.NAME]`) that every session of this agent gets.
     #[serde(default)]
     pub mcp: Vec<String>,
+    /// The sandbox profile of this agent.
+    #[serde(default)]
+    pub sandbox: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -123,6 +128,12 @@ fn join_problems(problems: &[ConfigLineError]) -> String {
 }
 
 impl Settings {
+    /// The sandbox profile that is configured for an agent.
+    pub(crate) fn sandbox_of(&self, agent: &str) -> Option<&str> {
+        let of_agent = self.agents.get(agent).and_then(|it| it.sandbox.as_deref());
+        of_agent.or(self.sandbox.as_deref())
+    }
+
     fn check(&self) -> Result<(), InvalidSetting> {
         if let Some(notify) = &self.notify {
             notify.check().map_err(|it| InvalidSetting::new(&["notify"], it))?;

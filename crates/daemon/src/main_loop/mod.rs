@@ -235,7 +235,7 @@ impl MainLoop {
             | AgentProcessEvent::Output(_)
             | AgentProcessEvent::Stderr(_) => {}
             AgentProcessEvent::Gone(exit) => {
-                self.effects.served.on_gone(agent);
+                self.effects.on_agent_gone(agent);
                 self.feed(Input::AgentGone { agent, exit: to_exit(exit) });
             }
             AgentProcessEvent::Swept { survivors } => {

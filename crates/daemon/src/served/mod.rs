@@ -7,10 +7,11 @@ mod terminals;
 
 pub(crate) use terminals::TerminalId;
 
-use crate::spawn_context::SpawnContext;
+use crate::{sandbox::AgentSandbox, spawn_context::SpawnContext};
 use jackfield_agents::{AgentProcessEvent, StopUrgency};
 use jackfield_hub::AgentId;
 use jackfield_protocol::{Fault, Frame, acp::Method};
+use jackfield_sandbox::plan::PathAccess;
 use jackfield_workspace_fs::{ConfinedPath, ReadFileRequest, WriteFileRequest, refuse_path};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -70,6 +71,7 @@ struct QueuedJob {
 #[derive(Debug)]
 struct AgentQueue {
     env: Arc<[(String, String)]>,
+    sandbox: Option<Arc<AgentSandbox>>,
     waiting: VecDeque<QueuedJob>,
     is_busy: bool,
 }
@@ -101,9 +103,15 @@ impl AgentServices {
         self.terminals.have_all_ended()
     }
 
-    /// An agent was started with this environment, which its terminals inherit.
-    pub(crate) fn on_spawned(&mut self, agent: AgentId, env: &[(String, String)]) {
-        let queue = AgentQueue { env: env.into(), waiting: VecDeque::new(), is_busy: false };
+    /// An agent was started with this environment and in this sandbox; both apply to its files and terminals, too.
+    pub(crate) fn on_spawned(
+        &mut self,
+        agent: AgentId,
+        env: &[(String, String)],
+        sandbox: Option<Arc<AgentSandbox>>,
+    ) {
+        let (env, waiting) = (env.into(), VecDeque::new());
+        let queue = AgentQueue { env, sandbox, waiting, is_busy: false };
         self.queues.insert(agent, queue);
     }
 
@@ -197,11 +205,12 @@ impl AgentServices {
             let job = queue.waiting.pop_front().expect("not empty");
             queue.is_busy = true;
             self.last_agent = agent;
+            let sandbox = queue.sandbox.clone();
             self.running += 1;
             let done = self.done.clone();
             // The thread sends its result itself.
             drop(tokio::task::spawn_blocking(move || {
-                let outcome = execute(job.disk_request, &job.dirs);
+                let outcome = execute(job.disk_request, &job.dirs, sandbox.as_deref());
                 let _ignored =
                     done.blocking_send(CompletedJob { agent, request: job.request, outcome });
             }));
@@ -212,9 +221,9 @@ impl AgentServices {
     pub(crate) fn on_done(&mut self, done: CompletedJob) -> Option<ServedResponse> {
         let CompletedJob { agent, request, outcome } = done;
         self.running -= 1;
-        let env = self.queues.get_mut(&agent).map(|it| {
+        let context = self.queues.get_mut(&agent).map(|it| {
             it.is_busy = false;
-            it.env.clone()
+            (it.env.clone(), it.sandbox.clone())
         });
         self.dispatch_jobs();
         let result = match outcome {
@@ -222,7 +231,12 @@ impl AgentServices {
             Ok(JobOutcome::CreateTerminal(prepared)) => {
                 let spawner =
                     TerminalSpawner { spawn_context: &self.spawn_context, events: &self.events };
-                match self.terminals.create(&spawner, agent, &request, prepared, &env?) {
+                let (env, sandbox) = context?;
+                let prepared = match sandbox {
+                    Some(it) => prepared.map_command(|argv| it.wrap_command(argv)),
+                    None => prepared,
+                };
+                match self.terminals.create(&spawner, agent, &request, prepared, &env) {
                     Ok(()) => return None,
                     Err(fault) => Err(fault),
                 }
@@ -262,13 +276,23 @@ fn build_response(agent: AgentId, request: &str, result: Result<String, Fault>) 
 }
 
 /// Runs on a thread.
-fn execute(disk_request: DiskRequest, dirs: &[PathBuf]) -> Result<JobOutcome, Fault> {
+fn execute(
+    disk_request: DiskRequest,
+    dirs: &[PathBuf],
+    sandbox: Option<&AgentSandbox>,
+) -> Result<JobOutcome, Fault> {
     match disk_request {
         DiskRequest::Read(it) => {
-            let content = it.execute(dirs)?;
+            let target = ConfinedPath::resolve(&it.path, dirs)?;
+            check_sandbox(sandbox, &target, |access| access != PathAccess::Hidden)?;
+            let content = it.execute_at(&target)?;
             Ok(JobOutcome::Response(json!({ "content": content }).to_string()))
         }
-        DiskRequest::Write(it) => it.execute(dirs).map(|()| JobOutcome::Response("{}".to_owned())),
+        DiskRequest::Write(it) => {
+            let target = ConfinedPath::resolve(&it.path, dirs)?;
+            check_sandbox(sandbox, &target, |access| access == PathAccess::Writable)?;
+            it.execute_at(&target).map(|()| JobOutcome::Response("{}".to_owned()))
+        }
         DiskRequest::CreateTerminal(it) => {
             let cwd = it.cwd.clone().or_else(|| dirs.first().cloned()).unwrap_or_default();
             let confined = ConfinedPath::resolve(&cwd, dirs)?;
@@ -278,4 +302,21 @@ fn execute(disk_request: DiskRequest, dirs: &[PathBuf]) -> Result<JobOutcome, Fa
             Ok(JobOutcome::CreateTerminal(PreparedTerminal::new(it, confined.path())))
         }
     }
+}
+
+/// Refuses a file that the agent could not use from inside its sandbox. Links are resolved before, and none is
+/// followed after.
+fn check_sandbox(
+    sandbox: Option<&AgentSandbox>,
+    target: &ConfinedPath,
+    permits: impl FnOnce(PathAccess) -> bool,
+) -> Result<(), Fault> {
+    let Some(sandbox) = sandbox else { return Ok(()) };
+    // A private temporary directory exists inside the sandbox only.
+    let access = sandbox.plan().access_of(&target.full_path());
+    if access != PathAccess::Temporary && permits(access) {
+        return Ok(());
+    }
+    let why = format!("is not permitted by the sandbox profile `{}`", sandbox.profile);
+    Err(refuse_path(&target.requested, &why))
 }

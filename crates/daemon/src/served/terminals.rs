@@ -78,6 +78,11 @@ pub(super) struct PreparedTerminal {
 }
 
 impl PreparedTerminal {
+    /// The terminal with another command in place of its own.
+    pub(super) fn map_command(self, map: impl FnOnce(Vec<String>) -> Vec<String>) -> Self {
+        PreparedTerminal { argv: map(self.argv), ..self }
+    }
+
     pub(super) fn new(create: CreateParams, cwd: PathBuf) -> PreparedTerminal {
         let limit = create.output_byte_limit.unwrap_or(OUTPUT_BYTES).min(OUTPUT_BYTES_MAX);
         PreparedTerminal { argv: create.argv(), cwd, env: create.env, limit }

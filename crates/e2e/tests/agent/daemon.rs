@@ -138,7 +138,7 @@ fn a_daemon_that_is_killed_in_mid_turn_goes_on_with_the_session() {
     client.until("half of an answer", |it| it.to_string().contains("Half an"));
     daemon.kill_9();
     wait_for("the agent to go, too", BOUND, || home.alive(&[]).is_empty().then_some(()));
-    assert!(home.path().join("state/agent.db").exists(), "it keeps its sessions beside ours");
+    assert!(home.path().join("state/agent/agent.db").exists(), "it stores its sessions");
 
     let daemon = serve(&home, &model.url());
     let mut client = attach(&home, &session);

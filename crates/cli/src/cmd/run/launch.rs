@@ -43,6 +43,10 @@ pub(in crate::cmd) struct AgentLaunchArgs {
     #[arg(long, env = env::MCP, hide_env_values = true, value_name = "FILE|NAME")]
     mcp: Vec<String>,
 
+    /// The sandbox profile of the agent: open, workspace, read-only, or one of policy.toml [default: as configured]
+    #[arg(long, env = env::SANDBOX, hide_env_values = true, value_name = "PROFILE")]
+    sandbox: Option<String>,
+
     /// Open sessions even if policy rules deny something and the agent never asks for permission
     #[arg(long, env = env::UNENFORCED, hide_env_values = true, value_parser = env::flag_parser())]
     unenforced: bool,
@@ -107,7 +111,8 @@ impl AgentLaunchArgs {
         let cwd = working_directory(self.cwd.as_deref())?;
         let (choice, start_seconds) = (self.choose_agent(context)?, self.start_timeout);
         let (mcp, unenforced) = (mcp::read_servers(&self.mcp)?, self.unenforced);
-        Ok(AgentLaunch { choice, cwd, start_seconds, time_limit, unenforced, mcp })
+        let sandbox = self.sandbox.clone();
+        Ok(AgentLaunch { choice, cwd, start_seconds, time_limit, unenforced, sandbox, mcp })
     }
 }
 
@@ -118,6 +123,7 @@ pub(in crate::cmd) struct AgentLaunch {
     start_seconds: u64,
     time_limit: Option<TimeLimit>,
     unenforced: bool,
+    sandbox: Option<String>,
     mcp: McpServers,
 }
 
@@ -140,6 +146,7 @@ impl AgentLaunch {
     ) -> Result<Value, CommandError> {
         let mut params = self.choice.connect_params(&self.cwd);
         params["unenforced"] = json!(self.unenforced);
+        params["sandbox"] = json!(self.sandbox);
         // This command gives up first, with its own hint.
         let start_seconds = self.start_seconds.saturating_add(DAEMON_GRACE_SECONDS);
         params["startTimeoutMs"] = json!(start_seconds.saturating_mul(1_000));

@@ -1,0 +1,178 @@
+//! Agents in a sandbox: which profile applies, the plan of one start, and the network proxy of the process.
+//!
+//! The crate `sandbox` makes plans and enforces them, the crate `network-proxy` decides about hosts. This module
+//! knows the folders of this daemon and what the agent needs.
+
+mod launch_needs;
+mod proxy_thread;
+
+pub(crate) use launch_needs::LaunchNeeds;
+
+use crate::{agent_files::FileVersion, paths::Paths};
+use jackfield_hub::{AgentId, SandboxRequest};
+use jackfield_private_files as private_files;
+use jackfield_sandbox::{
+    plan::{EnforcementLayer, NetworkPlan, SandboxPlan},
+    planning::{DiskLookup, LaunchFacts, make_plan},
+    profile::{NetworkAccess, ProfileSet, SandboxProfile},
+    subcommand::run_args,
+};
+use proxy_thread::ProxyThread;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// The profile of agents for which none is configured.
+const DEFAULT_PROFILE: &str = "open";
+
+/// The sandboxes of all agents of this daemon.
+pub(crate) struct AgentSandboxes {
+    paths: Paths,
+    /// The program of the daemon, which also carries out plans.
+    program: PathBuf,
+    profiles: ProfileSet,
+    /// The version of `policy.toml` that the profiles were read from.
+    policy_version: Option<FileVersion>,
+    proxies: ProxyThread,
+}
+
+/// The sandbox of one agent. Its terminals run in sandboxes with the same plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AgentSandbox {
+    pub(crate) profile: Arc<str>,
+    plan: SandboxPlan,
+    program: String,
+}
+
+impl AgentSandbox {
+    /// The command that runs `argv` in the sandbox.
+    pub(crate) fn wrap_command(&self, argv: Vec<String>) -> Vec<String> {
+        let program = std::iter::once(self.program.clone());
+        program.chain(run_args(&self.plan)).chain(argv).collect()
+    }
+
+    pub(crate) fn plan(&self) -> &SandboxPlan {
+        &self.plan
+    }
+}
+
+impl AgentSandboxes {
+    pub(crate) fn new(paths: Paths, program: PathBuf) -> AgentSandboxes {
+        remove_old_sockets(&paths);
+        let (profiles, proxies) = (ProfileSet::built_in(), ProxyThread::default());
+        let mut sandboxes =
+            AgentSandboxes { paths, program, profiles, policy_version: None, proxies };
+        if let Err(why) = sandboxes.refresh_profiles() {
+            tracing::error!(why, "invalid sandbox profiles; using the built-in ones");
+        }
+        sandboxes
+    }
+
+    /// The sandbox that an agent is started in; `None` if its profile limits nothing and was not asked for.
+    pub(crate) fn prepare(
+        &mut self,
+        agent: AgentId,
+        request: &SandboxRequest,
+        needs: &LaunchNeeds<'_>,
+    ) -> Result<Option<AgentSandbox>, String> {
+        self.refresh_profiles()?;
+        let name = request.profile.as_deref().unwrap_or(DEFAULT_PROFILE);
+        let profile = self.profiles.find(name).cloned().ok_or_else(|| {
+            let names: Vec<&str> = self.profiles.names().collect();
+            format!("there is no sandbox profile `{name}`; there are {}", names.join(", "))
+        })?;
+        if profile.is_unrestricted() {
+            return Ok(None);
+        }
+        let layer = EnforcementLayer::Bubblewrap;
+        private_files::create_dir(&self.paths.chat_agent())
+            .map_err(|it| format!("cannot create `{}`: {it}", self.paths.chat_agent().display()))?;
+        let socket = self.proxy_socket(agent);
+        let facts = LaunchFacts {
+            layer,
+            session_directories: needs.resolve_directories(&request.directories)?,
+            home: needs.home(),
+            search_path: needs.search_path(),
+            temporary_directory: std::env::temp_dir(),
+            agent_folders: needs.agent_folders(&self.paths),
+            program_folders: needs.program_folders(&self.paths, &self.program),
+            agent_env: needs.env_names(),
+            agent_hosts: needs.hosts(),
+            own_folders: self.own_folders(),
+            proxy_socket: Some(socket.clone()),
+        };
+        let plan = make_plan(&profile, &facts, &DiskLookup).map_err(|it| it.to_string())?;
+        if let NetworkPlan::Proxy { .. } = &plan.network {
+            self.start_proxy(agent, &profile, &socket, needs)?;
+        }
+        let program = self.program.to_string_lossy().into_owned();
+        Ok(Some(AgentSandbox { profile: profile.name.into(), plan, program }))
+    }
+
+    /// An agent has ended.
+    pub(crate) fn on_gone(&mut self, agent: AgentId) {
+        let socket = self.proxy_socket(agent);
+        self.proxies.stop(agent, &socket);
+    }
+
+    fn start_proxy(
+        &mut self,
+        agent: AgentId,
+        profile: &SandboxProfile,
+        socket: &Path,
+        needs: &LaunchNeeds<'_>,
+    ) -> Result<(), String> {
+        let NetworkAccess::Hosts(hosts) = &profile.network else { return Ok(()) };
+        let rules = needs.host_rules(hosts)?;
+        let failed = |it: std::io::Error| {
+            format!(
+                "the network proxy of the sandbox cannot be served on `{}`: {it}",
+                socket.display()
+            )
+        };
+        self.proxies.start(agent, socket, rules).map_err(failed)
+    }
+
+    fn proxy_socket(&self, agent: AgentId) -> PathBuf {
+        self.paths.runtime.join(format!("{SOCKET_PREFIX}{}.sock", agent.0))
+    }
+
+    fn own_folders(&self) -> Vec<PathBuf> {
+        [&self.paths.config, &self.paths.state, &self.paths.runtime].map(Clone::clone).to_vec()
+    }
+
+    /// Reads the profiles again if `policy.toml` has changed. With an invalid file no sandbox is made: it would not be
+    /// the one that the user described.
+    fn refresh_profiles(&mut self) -> Result<(), String> {
+        let path = self.paths.policy_file();
+        let version = FileVersion::read(&path);
+        if version == self.policy_version {
+            return Ok(());
+        }
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(format!("cannot read `{}`: {error}", path.display())),
+        };
+        self.profiles = ProfileSet::parse(&text).map_err(|errors| {
+            let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+            format!("`{}` has invalid sandbox profiles: {}", path.display(), errors.join("; "))
+        })?;
+        self.policy_version = version;
+        Ok(())
+    }
+}
+
+const SOCKET_PREFIX: &str = "proxy-";
+
+/// Removes the sockets of a daemon that was killed.
+fn remove_old_sockets(paths: &Paths) {
+    let entries = fs::read_dir(&paths.runtime).into_iter().flatten().flatten();
+    for entry in entries {
+        if entry.file_name().as_encoded_bytes().starts_with(SOCKET_PREFIX.as_bytes()) {
+            let _gone = fs::remove_file(entry.path());
+        }
+    }
+}
