@@ -119,6 +119,10 @@ install-browser:
 install-tmux:
     scripts/install-tmux.sh
 
+# install bubblewrap, with which the tests of the sandbox run programs
+install-sandbox:
+    scripts/install-sandbox.sh
+
 # install the package managers and the empty machine that the tests of the packages use
 install-package-tools:
     scripts/install-package-tools.sh

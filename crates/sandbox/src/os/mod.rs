@@ -1,13 +1,19 @@
 //! Enforcement by the operating system, and the only place of this crate that tests for one or has
 //! `unsafe` code.
 
+mod layer_support;
 #[cfg(target_os = "linux")]
 pub mod linux;
 #[cfg(not(target_os = "linux"))]
 mod unsupported;
 
+pub use layer_support::{LayerProblem, LayerSupport, choose_layer, layer_support};
+#[cfg(target_os = "linux")]
+use linux::detect::detect_layers;
 #[cfg(target_os = "linux")]
 pub use linux::{init::main as init_main, run};
+#[cfg(not(target_os = "linux"))]
+use unsupported::detect_layers;
 #[cfg(not(target_os = "linux"))]
 pub use unsupported::{init_main, run};
 

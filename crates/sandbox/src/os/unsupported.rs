@@ -1,6 +1,6 @@
 //! Systems without enforcement: every plan is refused.
 
-use super::RunError;
+use super::{LayerSupport, RunError};
 use crate::plan::SandboxPlan;
 use std::{ffi::OsString, process::ExitCode};
 
@@ -12,4 +12,9 @@ pub fn run(plan: &SandboxPlan, _argv: &[OsString]) -> Result<ExitCode, RunError>
 /// No layer of this system has a first program.
 pub fn init_main(_args: impl IntoIterator<Item = OsString>) -> ExitCode {
     ExitCode::FAILURE
+}
+
+/// This system has no layer.
+pub(super) fn detect_layers() -> Vec<LayerSupport> {
+    Vec::new()
 }

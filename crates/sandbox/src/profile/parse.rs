@@ -2,7 +2,7 @@
 
 use super::{NetworkAccess, ProfilePath, amounts::parse_bytes};
 use crate::plan::{PathAccess, ResourceLimits};
-use std::{fmt, ops::Range};
+use std::{fmt, net::Ipv6Addr, ops::Range};
 use toml::{
     Spanned,
     de::{DeTable, DeValue},
@@ -265,12 +265,34 @@ fn find_path_error(path: &str) -> Option<&'static str> {
 }
 
 fn is_host_pattern(host: &str) -> bool {
+    let is_port = |it: &str| it.parse::<u16>().is_ok_and(|it| it > 0);
+    if let Some((address, port)) = host.strip_prefix('[').and_then(|it| it.split_once(']')) {
+        let is_end = port.is_empty() || port.strip_prefix(':').is_some_and(is_port);
+        return is_end && address.parse::<Ipv6Addr>().is_ok();
+    }
     let (name, port) = host.split_once(':').unwrap_or((host, "1"));
     let name = name.strip_prefix("*.").unwrap_or(name);
     let is_name_byte = |it: u8| it.is_ascii_alphanumeric() || it == b'-' || it == b'.';
-    !name.is_empty() && name.bytes().all(is_name_byte) && port.parse::<u16>().is_ok_and(|it| it > 0)
+    !name.is_empty() && name.bytes().all(is_name_byte) && is_port(port)
 }
 
 fn line_of(text: &str, span: &Range<usize>) -> usize {
     text.get(..span.start).unwrap_or(text).matches('\n').count() + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn host_is_a_name_or_an_address_with_an_optional_port() {
+        for host in ["a.example", "*.a.example", "a:8080", "192.168.1.10", "[fd00::10]", "[::1]:80"]
+        {
+            assert!(is_host_pattern(host), "{host}");
+        }
+        for host in ["", "*.", "a b", "a:0", "a:x", "https://a", "a/b", "[::1", "[a]:80", "[::1]80"]
+        {
+            assert!(!is_host_pattern(host), "{host}");
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Stdio, exit codes, signals, and the end of all processes.
 
 use crate::fixture::{SandboxFixture, descendants, program, stdout};
-use jackfield_sandbox::subcommand::run_args;
+use jackfield_sandbox::{plan::EnforcementLayer, subcommand::run_args};
 use jackfield_test_support::wait::wait_for;
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
@@ -16,6 +16,13 @@ const BOUND: Duration = Duration::from_secs(10);
 
 fn send(pid: u32, signal: Signal) {
     kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), signal).unwrap();
+}
+
+fn wait_for_end(processes: &[u32]) {
+    wait_for("the end of all processes", BOUND, || {
+        let is_gone = |pid: &u32| !fs::exists(format!("/proc/{pid}")).unwrap();
+        processes.iter().all(is_gone).then_some(())
+    });
 }
 
 /// Starts a script with the proxy's network, and waits for its first line.
@@ -81,7 +88,7 @@ fn program_can_save_its_work_when_all_processes_get_term() {
     let script = "trap 'echo saved; exit 3' TERM; echo ready; while :; do sleep 0.02; done";
     let (mut child, mut output) = start_ready(&fixture, script);
     let all = [vec![child.id()], descendants(child.id())].concat();
-    for pid in all {
+    for &pid in &all {
         // A `sleep` may have ended.
         let _ = kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), Signal::TERM);
     }
@@ -89,6 +96,7 @@ fn program_can_save_its_work_when_all_processes_get_term() {
     output.read_to_string(&mut text).unwrap();
     assert_eq!(text, "saved\n");
     assert_eq!(child.wait().unwrap().code(), Some(3));
+    wait_for_end(&all);
 }
 
 #[test]
@@ -106,10 +114,7 @@ fn killed_sandbox_leaves_no_process_and_no_mount() {
     });
     send(child.id(), Signal::KILL);
     assert_eq!(child.wait().unwrap().signal(), Some(9));
-    wait_for("the end of all processes", BOUND, || {
-        let is_gone = |pid: &u32| !fs::exists(format!("/proc/{pid}")).unwrap();
-        processes.iter().all(is_gone).then_some(())
-    });
+    wait_for_end(&processes);
     assert_eq!(mounts(), before);
 }
 
@@ -134,4 +139,11 @@ fn start_cost_is_printed() {
     let cost = sandboxed.saturating_sub(bare);
     writeln!(std::io::stderr(), "start: bare {bare:?}, sandboxed {sandboxed:?}, cost {cost:?}")
         .unwrap();
+}
+
+#[test]
+fn layer_is_detected_where_these_tests_run() {
+    let support = jackfield_sandbox::os::layer_support();
+    let chosen = jackfield_sandbox::os::choose_layer(support);
+    assert_eq!(chosen, Some(EnforcementLayer::Bubblewrap), "{support:?}");
 }

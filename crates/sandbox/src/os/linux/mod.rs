@@ -2,8 +2,10 @@
 
 pub mod bubblewrap;
 mod descriptors;
+pub(super) mod detect;
 pub mod init;
 pub mod landlock;
+mod kernel_version;
 mod resources;
 pub mod seccomp;
 
