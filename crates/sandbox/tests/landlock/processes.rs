@@ -75,8 +75,21 @@ fn exit_code_of_the_agent_is_passed_on() {
 fn signal_is_forwarded_and_its_effect_is_the_exit_code() {
     let world = AttackWorld::new(NetworkPlan::None);
     let (mut supervisor, _agent) = start_waiting(&world, "wait");
-    kill_process(Pid::from_child(&supervisor), Signal::TERM).unwrap();
+    let pid = supervisor.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
     assert_eq!(supervisor.wait().unwrap().code(), Some(128 + 15));
+}
+
+#[test]
+fn signal_of_the_parent_which_signals_the_whole_tree_is_not_repeated() {
+    let world = AttackWorld::new(NetworkPlan::None);
+    let (mut supervisor, agent) = start_waiting(&world, "wait");
+    kill_process(Pid::from_child(&supervisor), Signal::TERM).unwrap();
+    // A repeated TERM would end the agent before this signal arrives.
+    let pid = supervisor.id().to_string();
+    assert!(Command::new("kill").args(["-USR1", &pid]).status().unwrap().success());
+    assert_eq!(supervisor.wait().unwrap().code(), Some(128 + 10));
+    wait_for_end(agent);
 }
 
 #[test]

@@ -149,15 +149,19 @@ fn receive_call(handler: &Arc<CallHandler>) -> io::Result<()> {
     Ok(())
 }
 
-/// Forwards signals, and returns the exit code of the agent if it has ended.
+/// Forwards signals, and returns the exit code of the agent if it has ended. The guard, which is the parent
+/// of this process, signals every process of the tree: the agent would get its signals twice.
 fn read_signals(signals: &SignalFd, agent: Pid) -> Option<u8> {
     let mut code = None;
+    let guard = process::getppid().map(|it| it.as_raw_pid().cast_unsigned());
     while let Ok(Some(signal)) = signals.read_signal() {
         let number = i32::try_from(signal.ssi_signo).unwrap_or_default();
         if number == libc::SIGCHLD {
             code = code.or_else(|| reap_children(agent));
-        } else if let Some(signal) = Signal::from_named_raw(number) {
-            let _ended = process::kill_process(agent, signal);
+        } else if let Some(forwarded) = Signal::from_named_raw(number)
+            && Some(signal.ssi_pid) != guard
+        {
+            let _ended = process::kill_process(agent, forwarded);
         }
     }
     code
