@@ -3,6 +3,7 @@
 use jackfield_sandbox::plan::{
     EnforcementLayer, NetworkPlan, PathAccess, PathRule, ResourceLimits, SandboxPlan,
 };
+use jackfield_sandbox::subcommand::run_args;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -40,8 +41,12 @@ impl AttackWorld {
                 rule("hidden", PathAccess::Hidden),
                 rule("temporary", PathAccess::Temporary),
             ],
+            links: Vec::new(),
+            env: vec!["*".into()],
             network: self.network.clone(),
+            proxies_loopback: false,
             limits: ResourceLimits::default(),
+            unprotected: Vec::new(),
         }
     }
 
@@ -58,8 +63,8 @@ impl AttackWorld {
     }
 
     pub(crate) fn sandboxed(&self, plan: &SandboxPlan, program: &Path, args: &[String]) -> Command {
-        let mut command = Command::new(example("landlock-run"));
-        command.arg(serde_json::to_string(plan).unwrap()).arg(program).args(args);
+        let mut command = Command::new(example("sandbox_program"));
+        command.args(run_args(plan)).arg(program).args(args);
         command.current_dir(self.path("workspace")).env("TMPDIR", self.path("temporary"));
         command
     }

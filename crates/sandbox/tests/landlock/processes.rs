@@ -5,6 +5,7 @@ use jackfield_sandbox::plan::NetworkPlan;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -61,6 +62,18 @@ fn descriptors_are_not_inherited() {
     let output = world.attack(&attack).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(text_of(&output).contains("no inherited descriptor"), "{}", text_of(&output));
+}
+
+#[test]
+fn environment_and_limits_are_those_of_the_plan() {
+    let world = AttackWorld::new(NetworkPlan::None);
+    let mut plan = world.plan();
+    plan.env = vec!["PATH".into()];
+    plan.limits.file_bytes = Some(4096);
+    let script = words(&["-c", "echo ${SECRET:-none}; ulimit -f"]);
+    let mut command = world.sandboxed(&plan, Path::new("/bin/bash"), &script);
+    let output = command.env("SECRET", "text").output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "none\n4\n", "{}", text_of(&output));
 }
 
 #[test]

@@ -1,9 +1,8 @@
 //! Enforces a plan with `bwrap`: mount, user, process, IPC and network namespaces, and a system call filter.
 
-use super::{descriptors, init::InitOptions, resources, seccomp};
+use super::{descriptors, environment, init::InitOptions, resources, seccomp};
 use crate::plan::{NetworkPlan, PathAccess, SandboxPlan};
 use crate::planning::{DiskLookup, EntryKind, PathLookup};
-use crate::profile::matches_name;
 use std::{
     convert::Infallible,
     ffi::OsString,
@@ -81,7 +80,7 @@ pub fn run(plan: &SandboxPlan, argv: &[OsString]) -> Result<Infallible, Bubblewr
     command.arg("--args").arg(options.as_raw_fd().to_string()).arg("--");
     command.arg(format!("/proc/self/fd/{}", own_program.as_raw_fd()));
     command.args(init.to_args()).args(argv);
-    command.env_clear().envs(kept_environment(plan, std::env::vars_os()));
+    command.env_clear().envs(environment::kept_variables(&plan.env, std::env::vars_os()));
     descriptors::ignore_termination();
     let source = command.exec();
     Err(BubblewrapError::Execute { program, source })
@@ -95,16 +94,6 @@ fn open_path(path: &Path) -> Result<OwnedFd, BubblewrapError> {
 /// Arguments in the form of `bwrap --args`.
 fn join_options(options: &[OsString]) -> Vec<u8> {
     options.iter().flat_map(|it| it.as_bytes().iter().copied().chain([0])).collect()
-}
-
-fn kept_environment(
-    plan: &SandboxPlan,
-    variables: impl Iterator<Item = (OsString, OsString)>,
-) -> Vec<(OsString, OsString)> {
-    let is_kept = |name: &OsString| {
-        name.to_str().is_some_and(|name| plan.env.iter().any(|it| matches_name(it, name)))
-    };
-    variables.filter(|(name, _)| is_kept(name)).collect()
 }
 
 /// The options of `bwrap` for a plan, without descriptors.
@@ -245,7 +234,7 @@ mod tests {
                 path: "/home/ann/.rustup".into(),
                 target: "/data/rustup".into(),
             }],
-            env: vec!["PATH".into(), "LC_*".into()],
+            env: Vec::new(),
             network: NetworkPlan::None,
             proxies_loopback: false,
             limits: ResourceLimits::default(),
@@ -308,14 +297,5 @@ mod tests {
     fn hidden_root_is_refused() {
         let plan = plan(&[("/", PathAccess::Hidden)]);
         assert!(sandbox_options(&plan, Path::new("/"), &FileLookup).is_err());
-    }
-
-    #[test]
-    fn environment_is_limited_to_the_names_of_the_plan() {
-        let variables = [("PATH", "/bin"), ("LC_ALL", "C"), ("AWS_SECRET", "x"), ("MYPATH", "y")];
-        let variables = variables.map(|(name, value)| (name.into(), value.into()));
-        let kept = kept_environment(&plan(&[]), variables.into_iter());
-        let names: Vec<_> = kept.iter().map(|(name, _)| name.to_str().unwrap()).collect();
-        assert_eq!(names, ["PATH", "LC_ALL"]);
     }
 }

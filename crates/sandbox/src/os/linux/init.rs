@@ -3,7 +3,7 @@
 //! `bwrap` has set up the loopback interface of the namespace. A separate process, which is not a child of
 //! the agent, listens on it and forwards each connection to the socket of the network proxy.
 
-use super::{descriptors, resources};
+use super::{descriptors, environment, resources};
 use crate::os::INIT_SUBCOMMAND;
 use crate::plan::ResourceLimits;
 use std::{
@@ -29,10 +29,6 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 /// Exit codes of a shell for a program that cannot be executed or was not found.
 const NOT_EXECUTABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
-
-const PROXY_VARIABLES: [&str; 4] = ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"];
-const DIRECT_VARIABLES: [&str; 2] = ["NO_PROXY", "no_proxy"];
-const LOOPBACK_NAMES: &str = "localhost,127.0.0.1,::1";
 
 /// What `sandbox-init` has to prepare.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -114,14 +110,11 @@ fn prepare(options: InitOptions, command: &mut Command) -> io::Result<()> {
     descriptors::close_all_on_exec()?;
     if let Some(proxy) = options.proxy {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        let address = format!("http://{}", listener.local_addr()?);
+        let address = listener.local_addr()?;
         if descriptors::fork_orphan()? == descriptors::ForkSide::Orphan {
             forward_connections(&listener, proxy);
         }
-        command.envs(PROXY_VARIABLES.map(|it| (it, address.as_str())));
-        let direct = if options.proxies_loopback { "" } else { LOOPBACK_NAMES };
-        command.envs(DIRECT_VARIABLES.map(|it| (it, direct)));
-        command.env("NODE_USE_ENV_PROXY", "1");
+        command.envs(environment::proxy_variables(address, options.proxies_loopback));
     }
     descriptors::restore_termination();
     // Last, so that the forwarding process is not limited.

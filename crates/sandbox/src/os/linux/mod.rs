@@ -3,6 +3,7 @@
 pub mod bubblewrap;
 mod descriptors;
 pub(super) mod detect;
+mod environment;
 pub mod init;
 pub mod landlock;
 mod kernel_version;

@@ -26,6 +26,13 @@ pub enum LandlockError {
     )]
     RuleBelowWritable { writable: PathBuf, rule: PathRule },
 
+    #[error(
+        "the limit of {processes} processes needs a control group with the controller `pids`, because the \
+         kernel counts all processes of the user otherwise: delegate one, permit user namespaces for \
+         `bwrap`, or remove the limit from the profile"
+    )]
+    ProcessLimit { processes: u64 },
+
     #[error("failed to make a private directory in `{}`", path.display())]
     PrivateDirectory {
         path: PathBuf,

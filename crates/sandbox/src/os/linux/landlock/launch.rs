@@ -4,7 +4,9 @@
 use super::call_filter;
 use super::listener::{CallListener, install_filter};
 use super::{LandlockError, supervisor};
+use crate::os::linux::resources;
 use crate::os::linux::seccomp::{self, SocketScope};
+use crate::plan::ResourceLimits;
 use landlock::RulesetCreated;
 use nix::sys::signal::SigSet;
 use rustix::io::Errno;
@@ -14,7 +16,6 @@ use rustix::net::{
 };
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal, setsid};
 use seccompiler::BpfProgram;
-use std::ffi::{OsStr, OsString};
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
@@ -28,16 +29,6 @@ pub(super) struct StartedAgent {
     pub(super) listener: CallListener,
 }
 
-pub(super) fn build_command(
-    program: &OsStr,
-    args: &[OsString],
-    variables: Vec<(&'static str, OsString)>,
-) -> Command {
-    let mut command = Command::new(program);
-    command.args(args).envs(variables);
-    command
-}
-
 /// Everything that the new process needs before it executes the program, made before the fork.
 struct ChildLimits {
     parent: Pid,
@@ -47,6 +38,7 @@ struct ChildLimits {
     refused: Vec<BpfProgram>,
     /// The listener is sent here.
     channel: UnixStream,
+    resources: ResourceLimits,
 }
 
 pub(super) fn start(
@@ -54,6 +46,7 @@ pub(super) fn start(
     ruleset: RulesetCreated,
     signals: SigSet,
     has_network: bool,
+    resources: ResourceLimits,
 ) -> Result<StartedAgent, LandlockError> {
     let failed = supervisor::failed_step;
     let scope = if has_network { SocketScope::Namespace } else { SocketScope::Supervised };
@@ -65,6 +58,7 @@ pub(super) fn start(
         supervised: call_filter::build(has_network),
         refused: seccomp::build_filters(scope)?,
         channel,
+        resources,
     };
     // SAFETY: the closure makes system calls and allocates nothing; this process has one thread anyway.
     unsafe { command.pre_exec(move || limits.apply()) };
@@ -92,6 +86,7 @@ impl ChildLimits {
             return Err(Errno::SRCH.into());
         }
         keep_standard_descriptors()?;
+        resources::limit_process(self.resources)?;
         let ruleset = self.ruleset.take().ok_or(Errno::INVAL)?;
         ruleset.restrict_self().map_err(|_| io::Error::from(Errno::PERM))?;
         let listener = install_filter(&self.supervised)?;

@@ -64,6 +64,16 @@ impl Drop for PrivateDirectory {
     }
 }
 
+/// Variables that name the private directories in the place of known temporary paths.
+pub(super) fn variables(private: &[PrivateDirectory]) -> Vec<(&'static str, PathBuf)> {
+    let replacement =
+        |path: PathBuf| private.iter().find(|it| it.replaces == path).map(|it| it.path.clone());
+    let temporary = replacement(std::env::temp_dir()).or_else(|| replacement("/tmp".into()));
+    let caches = std::env::home_dir().and_then(|it| replacement(it.join(".cache")));
+    let temporary = temporary.map(|it| ("TMPDIR", it));
+    temporary.into_iter().chain(caches.map(|it| ("XDG_CACHE_HOME", it))).collect()
+}
+
 /// Deletes the private directories in `parent` whose supervisors have ended. What cannot be deleted
 /// remains, as it belongs to another user.
 pub fn delete_unused(parent: &Path) {
