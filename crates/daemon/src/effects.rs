@@ -270,6 +270,7 @@ impl HubEffects {
             argv: &launch_command.argv,
             env: &launch_command.env,
             has_client_env: launch_command.has_client_env,
+            layer: self.agent_registry.settings().sandbox_layer,
             of_agent: &self.agent_registry.sandbox_needs(&launch.name),
         };
         let sandbox = match self.sandboxes.prepare(agent, &launch.sandbox, &needs) {

@@ -4,7 +4,10 @@
 //! line, stored in a log and compared.
 
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
 
 /// Everything that the enforcement of one launch needs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,15 +44,6 @@ impl SandboxPlan {
     }
 }
 
-impl SandboxPlan {
-    /// The access to a path without symbolic links.
-    pub fn access_of(&self, path: &Path) -> PathAccess {
-        let fitting = self.paths.iter().filter(|it| path.starts_with(&it.path));
-        let nearest = fitting.max_by_key(|it| it.path.as_os_str().len());
-        nearest.map_or(PathAccess::Hidden, |it| it.access)
-    }
-}
-
 /// What enforces a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -60,6 +54,16 @@ pub enum EnforcementLayer {
     Landlock,
     /// `sandbox-exec` of macOS.
     Seatbelt,
+}
+
+impl fmt::Display for EnforcementLayer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            EnforcementLayer::Bubblewrap => "bubblewrap",
+            EnforcementLayer::Landlock => "Landlock",
+            EnforcementLayer::Seatbelt => "Seatbelt",
+        })
+    }
 }
 
 /// The access to a path and everything below it.

@@ -16,6 +16,8 @@ impl Settings {
         let mut changes = SettingsChanges::default();
         apply_setting(&mut changes, "default_agent", &mut self.default_agent, new.default_agent);
         apply_setting(&mut changes, "sandbox", &mut self.sandbox, new.sandbox);
+        let layer = &mut self.sandbox_layer;
+        apply_setting(&mut changes, "sandbox_layer", layer, new.sandbox_layer);
         apply_setting(&mut changes, "agents", &mut self.agents, new.agents);
         apply_setting(&mut changes, "mcp", &mut self.mcp, new.mcp);
         apply_setting(&mut changes, "sessions", &mut self.sessions, new.sessions);

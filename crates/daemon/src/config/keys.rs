@@ -77,6 +77,8 @@ pub const CONFIG_KEYS: &[ConfigKey] = &[
         "The agent of sessions whose client does not name one: a name that `jackfield agents` lists."),
     key("sandbox", Text, Value("\"open\""), Now, "\"workspace\"",
         "The sandbox profile of agents that have none of their own: `open` (no limits), `workspace`, `read-only`, or one of `policy.toml`."),
+    key("sandbox_layer", Choice(&["bubblewrap", "landlock", "seatbelt"]), Unset("the best one that works"), Now, "\"landlock\"",
+        "The layer that enforces sandboxes."),
     key("durability", Choice(&["process", "power"]), Value("\"process\""), AfterRestart, "\"power\"",
         "What an acknowledged event survives: a crash of the daemon (`process`), or a power failure too (`power`, which is slower)."),
     key("idle_after", Number, Value("600"), AfterRestart, "3600",

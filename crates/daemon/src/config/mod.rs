@@ -2,6 +2,7 @@
 
 use crate::{agent_files::AgentFiles, notify::NotifySettings};
 use jackfield_journal::DurabilityLevel;
+use jackfield_sandbox::plan::EnforcementLayer;
 use serde::Deserialize;
 use std::{
     collections::BTreeMap,
@@ -19,6 +20,8 @@ pub struct Settings {
     pub default_agent: Option<String>,
     /// The sandbox profile of agents that have none of their own.
     pub sandbox: Option<String>,
+    /// The layer that enforces sandboxes; without it, the best one that works.
+    pub sandbox_layer: Option<EnforcementLayer>,
     /// What an acknowledged event survives: `process` or `power`.
     pub durability: DurabilitySetting,
     /// Seconds after which an idle daemon stops; 0 for never.

@@ -3,6 +3,7 @@
 use crate::paths::Paths;
 use jackfield_catalog::SandboxNeeds;
 use jackfield_network_proxy::{HostPattern, HostRule, HostRules};
+use jackfield_sandbox::plan::EnforcementLayer;
 use std::{
     env, fs,
     path::{Path, PathBuf},
@@ -17,6 +18,8 @@ pub(crate) struct LaunchNeeds<'a> {
     pub(crate) env: &'a [(String, String)],
     /// The environment was sent by a client as a whole. Otherwise the agent's file and settings grant each variable.
     pub(crate) has_client_env: bool,
+    /// The layer that has to enforce the sandbox, if it is configured.
+    pub(crate) layer: Option<EnforcementLayer>,
     /// From the agent's file; empty for an agent without one.
     pub(crate) of_agent: &'a SandboxNeeds,
 }
@@ -163,6 +166,7 @@ mod tests {
                 argv: &[],
                 env: &[],
                 has_client_env: false,
+                layer: None,
                 of_agent: &of_agent,
             };
             needs.resolve_directories(&others.iter().map(|it| root.join(it)).collect::<Vec<_>>())

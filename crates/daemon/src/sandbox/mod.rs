@@ -12,6 +12,7 @@ use crate::{agent_files::FileVersion, paths::Paths};
 use jackfield_hub::{AgentId, SandboxRequest};
 use jackfield_private_files as private_files;
 use jackfield_sandbox::{
+    os::{LayerSupport, choose_layer, layer_support},
     plan::{EnforcementLayer, NetworkPlan, SandboxPlan},
     planning::{DiskLookup, LaunchFacts, make_plan},
     profile::{NetworkAccess, ProfileSet, SandboxProfile},
@@ -86,7 +87,7 @@ impl AgentSandboxes {
         if profile.is_unrestricted() {
             return Ok(None);
         }
-        let layer = EnforcementLayer::Bubblewrap;
+        let layer = find_layer(needs.layer)?;
         private_files::create_dir(&self.paths.chat_agent())
             .map_err(|it| format!("cannot create `{}`: {it}", self.paths.chat_agent().display()))?;
         let socket = self.proxy_socket(agent);
@@ -163,6 +164,23 @@ impl AgentSandboxes {
         self.policy_version = version;
         Ok(())
     }
+}
+
+/// The configured layer if it works, else the best one. Each layer that does not work is explained.
+fn find_layer(configured: Option<EnforcementLayer>) -> Result<EnforcementLayer, String> {
+    let is_wanted = |it: &&LayerSupport| configured.is_none_or(|layer| layer == it.layer);
+    let support: Vec<LayerSupport> = layer_support().iter().filter(is_wanted).cloned().collect();
+    choose_layer(&support).ok_or_else(|| {
+        let describe = |it: &LayerSupport| {
+            let problem = it.state.as_ref().err()?;
+            Some(format!("{} does not work here: {}; {}", it.layer, problem.reason, problem.hint))
+        };
+        let problems: Vec<String> = support.iter().filter_map(describe).collect();
+        format!(
+            "the sandbox cannot be enforced on this machine. {}. The profile `open` starts agents without a sandbox",
+            problems.join(". ")
+        )
+    })
 }
 
 const SOCKET_PREFIX: &str = "proxy-";

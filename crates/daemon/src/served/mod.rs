@@ -313,8 +313,8 @@ fn check_sandbox(
 ) -> Result<(), Fault> {
     let Some(sandbox) = sandbox else { return Ok(()) };
     // A private temporary directory exists inside the sandbox only.
-    let access = sandbox.plan().access_of(&target.full_path());
-    if access != PathAccess::Temporary && permits(access) {
+    let rule = sandbox.plan().find_rule(&target.full_path());
+    if rule.is_some_and(|it| it.access != PathAccess::Temporary && permits(it.access)) {
         return Ok(());
     }
     let why = format!("is not permitted by the sandbox profile `{}`", sandbox.profile);

@@ -5,8 +5,8 @@ mod descriptors;
 pub(super) mod detect;
 mod environment;
 pub mod init;
-pub mod landlock;
 mod kernel_version;
+pub mod landlock;
 mod resources;
 pub mod seccomp;
 
