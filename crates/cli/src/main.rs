@@ -29,9 +29,13 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1);
-    // Before anything else: every agent has a guard, which must start fast.
-    if args.next().is_some_and(|it| it == hub::GUARD_SUBCOMMAND) {
+    // Before anything else: every agent has a guard and a sandbox, which must start fast.
+    let first = args.next().unwrap_or_default();
+    if first == hub::GUARD_SUBCOMMAND {
         return cmd::guard::run(args);
+    }
+    if let Some(code) = cmd::sandboxed::run(&first, args) {
+        return code;
     }
     app::run().into()
 }

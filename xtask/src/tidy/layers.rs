@@ -115,6 +115,7 @@ const LAYERS: &[CrateLayer] = &[
             "adapters",
             "web",
             "chat-agent",
+            "sandbox",
             "editor-settings",
             "transport",
             "hub-client",
