@@ -6,4 +6,5 @@
 mod bubblewrap;
 #[cfg(target_os = "linux")]
 mod fixture;
+#[cfg(target_os = "linux")]
 mod landlock;

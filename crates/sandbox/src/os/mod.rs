@@ -1,21 +1,25 @@
 //! Enforcement by the operating system, and the only place of this crate that tests for one or has
 //! `unsafe` code.
 
+mod environment;
+mod forward;
 mod layer_support;
 #[cfg(target_os = "linux")]
 pub mod linux;
-#[cfg(not(target_os = "linux"))]
-mod unsupported;
+// The text of a profile is tested on every system.
+#[cfg(any(target_os = "macos", test))]
+pub mod macos;
+
+#[cfg(target_os = "linux")]
+use linux as system;
+#[cfg(target_os = "macos")]
+use macos as system;
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+compile_error!("this system is not supported: add a folder for it to `crates/sandbox/src/os`");
 
 pub use layer_support::{LayerProblem, LayerSupport, choose_layer, layer_support};
-#[cfg(target_os = "linux")]
-use linux::detect::detect_layers;
-#[cfg(target_os = "linux")]
-pub use linux::{init::main as init_main, run};
-#[cfg(not(target_os = "linux"))]
-use unsupported::detect_layers;
-#[cfg(not(target_os = "linux"))]
-pub use unsupported::{init_main, run};
+use system::detect_layers;
+pub use system::{init_main, run};
 
 use crate::plan::EnforcementLayer;
 
@@ -31,6 +35,9 @@ pub enum RunError {
     #[error("the sandbox with Landlock could not be started")]
     #[cfg(target_os = "linux")]
     Landlock(#[from] linux::landlock::LandlockError),
+    #[error("the sandbox with Seatbelt could not be started")]
+    #[cfg(target_os = "macos")]
+    Seatbelt(#[from] macos::SeatbeltError),
     #[error("no program was named")]
     NoProgram,
     #[error(

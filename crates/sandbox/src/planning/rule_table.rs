@@ -56,9 +56,10 @@ impl<'a> RuleTable<'a> {
         self.rules.insert(resolved, TableRule { access, is_pinned: false });
     }
 
-    /// Makes a folder of the agent writable. One that does not exist yet becomes a temporary directory.
+    /// Makes a folder or file of the agent writable. A folder that does not exist yet becomes a temporary
+    /// directory; a file, which is recognized by the extension of its name, cannot be created.
     pub(super) fn add_folder(&mut self, path: &Path) {
-        if self.lookup.resolve(path).is_none() {
+        if self.lookup.resolve(path).is_none() && path.extension().is_none() {
             self.missing_folders.push(path.to_owned());
         }
         self.add(path, PathAccess::Writable);

@@ -75,7 +75,9 @@ fn facts() -> LaunchFacts {
         .map(PathBuf::from)
         .into(),
         temporary_directory: "/tmp".into(),
-        agent_folders: vec!["/home/ann/.claude".into(), "/home/ann/.claude-new".into()],
+        agent_folders: ["/home/ann/.claude", "/home/ann/.claude-new", "/home/ann/.claude.json"]
+            .map(PathBuf::from)
+            .into(),
         program_folders: Vec::new(),
         agent_env: vec!["ANTHROPIC_*".into()],
         agent_hosts: vec!["api.anthropic.com".into()],

@@ -4,28 +4,17 @@
 //! the agent, listens on it and forwards each connection to the socket of the network proxy.
 
 use super::{descriptors, environment, resources};
-use crate::os::INIT_SUBCOMMAND;
+use crate::os::{INIT_SUBCOMMAND, forward::forward_connections};
 use crate::plan::ResourceLimits;
 use std::{
     ffi::OsString,
     io,
-    net::{Ipv4Addr, Shutdown, TcpListener, TcpStream},
-    os::{
-        fd::RawFd,
-        unix::{net::UnixStream, process::CommandExt as _},
-    },
-    path::PathBuf,
+    net::{Ipv4Addr, TcpListener},
+    os::{fd::RawFd, unix::process::CommandExt as _},
+    path::Path,
     process::{Command, ExitCode},
-    sync::atomic::{AtomicUsize, Ordering},
-    thread,
-    time::Duration,
 };
 
-/// Browsers and package managers open a few dozen connections.
-const CONNECTIONS_MAX: usize = 512;
-const STACK_BYTES: usize = 128 * 1024;
-/// After a failed `accept`, which happens if too many files are open.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 /// Exit codes of a shell for a program that cannot be executed or was not found.
 const NOT_EXECUTABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
@@ -112,57 +101,14 @@ fn prepare(options: InitOptions, command: &mut Command) -> io::Result<()> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
         if descriptors::fork_orphan()? == descriptors::ForkSide::Orphan {
-            forward_connections(&listener, proxy);
+            let socket = format!("/proc/self/fd/{proxy}");
+            forward_connections(&listener, Path::new(&socket));
         }
         command.envs(environment::proxy_variables(address, options.proxies_loopback));
     }
     descriptors::restore_termination();
     // Last, so that the forwarding process is not limited.
     resources::limit_process(options.limits)
-}
-
-/// Serves until the sandbox ends.
-fn forward_connections(listener: &TcpListener, proxy: RawFd) -> ! {
-    static OPEN: AtomicUsize = AtomicUsize::new(0);
-    let socket = PathBuf::from(format!("/proc/self/fd/{proxy}"));
-    loop {
-        let Ok((client, _)) = listener.accept() else {
-            thread::sleep(ACCEPT_PAUSE);
-            continue;
-        };
-        if CONNECTIONS_MAX <= OPEN.load(Ordering::Relaxed) {
-            continue;
-        }
-        OPEN.fetch_add(1, Ordering::Relaxed);
-        let socket = socket.clone();
-        let started = thread::Builder::new().stack_size(STACK_BYTES).spawn(move || {
-            // The client sees the end of its connection.
-            let _closed = forward_connection(&client, &socket);
-            OPEN.fetch_sub(1, Ordering::Relaxed);
-        });
-        if started.is_err() {
-            OPEN.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
-}
-
-fn forward_connection(client: &TcpStream, socket: &PathBuf) -> io::Result<()> {
-    let proxy = UnixStream::connect(socket)?;
-    client.set_nodelay(true)?;
-    thread::scope(|scope| {
-        let upwards = thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, || {
-            let copied = io::copy(&mut &*client, &mut &proxy);
-            let _is_closed = proxy.shutdown(Shutdown::Write);
-            copied
-        })?;
-        let copied = io::copy(&mut &proxy, &mut &*client);
-        let _is_closed = client.shutdown(Shutdown::Write);
-        if copied.is_err() {
-            let _is_closed = proxy.shutdown(Shutdown::Both);
-        }
-        let _ended = upwards.join();
-        copied.map(|_| ())
-    })
 }
 
 #[cfg(test)]

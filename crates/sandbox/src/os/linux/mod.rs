@@ -2,15 +2,17 @@
 
 pub mod bubblewrap;
 mod descriptors;
-pub(super) mod detect;
-mod environment;
+mod detect;
 pub mod init;
 mod kernel_version;
 pub mod landlock;
 mod resources;
 pub mod seccomp;
 
-use super::RunError;
+pub(super) use detect::detect_layers;
+pub use init::main as init_main;
+
+use super::{RunError, environment};
 use crate::plan::{EnforcementLayer, SandboxPlan};
 use std::{ffi::OsString, process::ExitCode};
 

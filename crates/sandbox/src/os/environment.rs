@@ -8,7 +8,7 @@ const DIRECT_VARIABLES: [&str; 2] = ["NO_PROXY", "no_proxy"];
 const LOOPBACK_NAMES: &str = "localhost,127.0.0.1,::1";
 
 /// The variables whose names a plan permits.
-pub(super) fn kept_variables(
+pub(crate) fn kept_variables(
     permitted: &[String],
     variables: impl Iterator<Item = (OsString, OsString)>,
 ) -> Vec<(OsString, OsString)> {
@@ -19,7 +19,7 @@ pub(super) fn kept_variables(
 }
 
 /// The variables that make programs use the proxy, for loopback addresses too if `proxies_loopback`.
-pub(super) fn proxy_variables(
+pub(crate) fn proxy_variables(
     proxy: SocketAddr,
     proxies_loopback: bool,
 ) -> Vec<(&'static str, String)> {

@@ -1,0 +1,10 @@
+//! Enforcement on macOS with Seatbelt.
+
+#[cfg(target_os = "macos")]
+mod launch;
+mod seatbelt;
+
+#[cfg(target_os = "macos")]
+pub(super) use launch::detect_layers;
+#[cfg(target_os = "macos")]
+pub use launch::{SeatbeltError, init_main, run};
