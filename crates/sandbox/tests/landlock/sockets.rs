@@ -89,9 +89,33 @@ fn port_of_the_loopback_interface_cannot_be_reached() {
 }
 
 #[test]
-fn connections_from_outside_are_refused() {
-    assert_refused(&proxy(), |_| words(&["tcp-listen", "127.0.0.1:0"]));
+fn server_of_the_process_is_reached_by_the_process_only() {
+    for (bound, connected) in [
+        ("127.0.0.1", "127.0.0.1"),
+        ("0.0.0.0", "127.0.0.1"),
+        ("[::1]", "[::1]"),
+        ("[::]", "127.0.0.1"),
+        ("[::]", "[::1]"),
+    ] {
+        // The port has a server of the machine, which the process neither disturbs nor reaches.
+        let (other, address) = loopback_listener();
+        let port = address.rsplit(':').next().unwrap();
+        let world = AttackWorld::new(proxy());
+        let args = [format!("{bound}:{port}"), format!("{connected}:{port}")];
+        assert_works(&world, &words(&["own-tcp", &args[0], &args[1]]));
+        other.set_nonblocking(true).unwrap();
+        assert_eq!(other.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    }
+    assert_works(&AttackWorld::new(NetworkPlan::None), &words(&["own-tcp", "127.0.0.1:0", ""]));
+}
+
+#[test]
+fn connections_from_other_machines_are_refused() {
     assert_refused(&proxy(), |_| words(&["tcp-listen-unbound"]));
+    // An address of another interface; this one is reserved for documentation.
+    let world = AttackWorld::new(proxy());
+    let output = world.attack(&words(&["tcp-listen", "192.0.2.1:0"])).output().unwrap();
+    assert!(text_of(&output).contains("code: 13"), "{}", text_of(&output));
 }
 
 #[test]

@@ -26,6 +26,7 @@ pub(crate) fn run(attack: &str, args: &[&str]) -> Option<io::Result<()>> {
             .map(drop),
         ("own-unix", [path]) => serve_unix(path),
         ("tcp", [address]) => TcpStream::connect(address).map(drop),
+        ("own-tcp", [bound, connected]) => serve_tcp(bound, connected),
         ("tcp-fast-open", [address]) => send_fast_open(address),
         ("tcp-listen", [address]) => TcpListener::bind(address).map(drop),
         ("tcp-listen-unbound", []) => listen_unbound(),
@@ -53,6 +54,20 @@ fn serve_unix(path: &str) -> io::Result<()> {
     listener.accept()?;
     drop(client);
     std::fs::remove_file(path)
+}
+
+/// Not an attack: the process connects to a server of its own.
+fn serve_tcp(bound: &str, connected: &str) -> io::Result<()> {
+    let listener = TcpListener::bind(bound)?;
+    let local = listener.local_addr()?.to_string();
+    let connected = if connected.is_empty() { &local } else { connected };
+    let mut client = TcpStream::connect(connected)?;
+    listener.accept()?.0.write_all(b"x")?;
+    client.read_exact(&mut [0])?;
+    drop(listener);
+    let refusal = TcpStream::connect(connected).err().map(|it| it.kind());
+    let is_refused = refusal == Some(io::ErrorKind::ConnectionRefused);
+    if is_refused { Ok(()) } else { Err(io::Error::other("the server is still reached")) }
 }
 
 fn make_socket(family: &str, kind: &str, protocol: &str) -> io::Result<()> {

@@ -52,7 +52,7 @@ fn call_rules(has_network: bool) -> Vec<CallRule> {
         rules.push(unix_rule(libc::SYS_socket, CallAction::Allow));
     } else {
         rules.push(socket_rule());
-        rules.push(CallRule::always(libc::SYS_listen, CallAction::Supervise));
+        rules.extend(always(&[libc::SYS_bind, libc::SYS_listen], CallAction::Supervise));
         rules.extend([(libc::SYS_sendto, 3), (libc::SYS_sendmsg, 2), (libc::SYS_sendmmsg, 3)].map(
             |(number, flags)| {
                 let fast_open = has_bits(flags, libc::MSG_FASTOPEN.cast_unsigned());

@@ -3,6 +3,7 @@
 use super::calling_thread::{CallingThread, LastLink, descriptor_path, path_of, to_int};
 use super::file_metadata::MetadataCall;
 use super::listener::{CallListener, SupervisedCall};
+use super::loopback_servers::{LoopbackServers, is_loopback};
 use super::path_grants::PathTable;
 use super::proxy_connection::{ProxyConnections, is_proxy_address};
 use super::socket_address::{self, ADDRESS_BYTES_MAX, RequestedAddress};
@@ -13,9 +14,6 @@ use rustix::net::{AddressFamily, SocketAddrUnix, connect, connect_unspec, listen
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-/// The longest queue of a listening socket.
-const BACKLOG_MAX: i32 = 4096;
-
 /// What decides about calls, and what they need.
 #[derive(Debug)]
 pub(super) struct CallHandler {
@@ -23,6 +21,7 @@ pub(super) struct CallHandler {
     pub(super) paths: PathTable,
     pub(super) network: NetworkPlan,
     pub(super) proxies: ProxyConnections,
+    pub(super) servers: LoopbackServers,
 }
 
 impl CallHandler {
@@ -31,7 +30,8 @@ impl CallHandler {
         let thread = CallingThread::new(&self.listener, call);
         let result = match call.number {
             libc::SYS_connect => self.connect(&thread, call.args),
-            libc::SYS_listen => listen_unix(&thread, call.args),
+            libc::SYS_bind => return self.bind(&thread, call),
+            libc::SYS_listen => self.listen(&thread, call.args),
             libc::SYS_ioctl => return self.open_terminal(&thread, call),
             _ => MetadataCall::read(&thread, call).and_then(|it| {
                 self.require_writable(&it.target)?;
@@ -42,13 +42,8 @@ impl CallHandler {
     }
 
     fn connect(&self, thread: &CallingThread<'_>, args: [u64; 6]) -> Result<(), Errno> {
-        let length = usize::try_from(to_int(args[2])).map_err(|_| Errno::INVAL)?;
-        if length > ADDRESS_BYTES_MAX {
-            return Err(Errno::INVAL);
-        }
         let socket = thread.duplicate_descriptor(args[0])?;
-        let address = socket_address::parse(&thread.read_memory(args[1], length)?)?;
-        match (address, &self.network) {
+        match (read_address(thread, args)?, &self.network) {
             (RequestedAddress::UnixPath(path), _) => self.connect_unix(thread, &socket, &path),
             (RequestedAddress::Internet(address), NetworkPlan::All) => connect(&socket, &address),
             (RequestedAddress::Unspecified, NetworkPlan::All) => connect_unspec(&socket),
@@ -57,7 +52,38 @@ impl CallHandler {
             {
                 self.proxies.connect(&socket, address, proxy)
             }
+            (RequestedAddress::Internet(address), _) if is_loopback(address) => {
+                self.servers.connect(&socket, address.port())
+            }
             _ => Err(Errno::ACCESS),
+        }
+    }
+
+    /// Binds TCP sockets. The process itself binds others and sockets with other addresses: Landlock limits
+    /// the paths of Unix sockets, and permits no TCP port.
+    fn bind(&self, thread: &CallingThread<'_>, call: &SupervisedCall) {
+        let is_internet = |it: &OwnedFd| {
+            let family = sockopt::socket_domain(it);
+            family.is_ok_and(|it| it == AddressFamily::INET || it == AddressFamily::INET6)
+        };
+        let Ok(socket) = thread.duplicate_descriptor(call.args[0]) else {
+            return self.listener.answer(call, Err(Errno::BADF));
+        };
+        if !is_internet(&socket) {
+            return self.listener.let_process_continue(call);
+        }
+        let result = read_address(thread, call.args).and_then(|it| match it {
+            RequestedAddress::Internet(address) => self.servers.bind(&socket, address),
+            _ => Err(Errno::AFNOSUPPORT),
+        });
+        self.listener.answer(call, result);
+    }
+
+    fn listen(&self, thread: &CallingThread<'_>, args: [u64; 6]) -> Result<(), Errno> {
+        let socket = thread.duplicate_descriptor(args[0])?;
+        match sockopt::socket_domain(&socket)? {
+            AddressFamily::UNIX => listen(&socket, to_int(args[1])),
+            _ => self.servers.listen(&socket, to_int(args[1])),
         }
     }
 
@@ -98,11 +124,11 @@ impl CallHandler {
     }
 }
 
-/// Connections from outside are possible on Unix sockets only, whose paths Landlock limits.
-fn listen_unix(thread: &CallingThread<'_>, args: [u64; 6]) -> Result<(), Errno> {
-    let socket = thread.duplicate_descriptor(args[0])?;
-    match sockopt::socket_domain(&socket)? {
-        AddressFamily::UNIX => listen(&socket, to_int(args[1]).clamp(0, BACKLOG_MAX)),
-        _ => Err(Errno::ACCESS),
+/// The address at index 1 with its length at index 2.
+fn read_address(thread: &CallingThread<'_>, args: [u64; 6]) -> Result<RequestedAddress, Errno> {
+    let length = usize::try_from(to_int(args[2])).map_err(|_| Errno::INVAL)?;
+    if length > ADDRESS_BYTES_MAX {
+        return Err(Errno::INVAL);
     }
+    socket_address::parse(&thread.read_memory(args[1], length)?)
 }

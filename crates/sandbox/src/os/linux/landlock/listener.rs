@@ -27,6 +27,8 @@ const NOTIF_RECV: libc::Ioctl = 0xc050_2100;
 const NOTIF_SEND: libc::Ioctl = 0xc018_2101;
 const NOTIF_ID_VALID: libc::Ioctl = 0x4008_2102;
 const NOTIF_ADDFD: libc::Ioctl = 0x4018_2103;
+/// `SECCOMP_USER_NOTIF_FLAG_CONTINUE`
+const CONTINUE: u32 = 1;
 const _: () = assert!(size_of::<libc::seccomp_notif>() == 0x50);
 const _: () = assert!(size_of::<libc::seccomp_notif_resp>() == 0x18);
 const _: () = assert!(size_of::<libc::seccomp_notif_addfd>() == 0x18);
@@ -97,7 +99,17 @@ impl CallListener {
     /// Ends a call with its result. It has no effect if the process has ended.
     pub(super) fn answer(&self, call: &SupervisedCall, result: Result<(), Errno>) {
         let error = result.err().map_or(0, |it| -it.raw_os_error());
-        let mut response = libc::seccomp_notif_resp { id: call.id, val: 0, error, flags: 0 };
+        self.send(libc::seccomp_notif_resp { id: call.id, val: 0, error, flags: 0 });
+    }
+
+    /// Lets the process make the call itself, with the arguments and descriptors that it has then. Only for
+    /// calls that are harmless with any arguments.
+    pub(super) fn let_process_continue(&self, call: &SupervisedCall) {
+        let flags = CONTINUE;
+        self.send(libc::seccomp_notif_resp { id: call.id, val: 0, error: 0, flags });
+    }
+
+    fn send(&self, mut response: libc::seccomp_notif_resp) {
         // SAFETY: the kernel reads a structure of the size that `NOTIF_SEND` contains.
         unsafe { libc::ioctl(self.descriptor.as_raw_fd(), NOTIF_SEND, &raw mut response) };
     }

@@ -16,6 +16,7 @@ mod error;
 mod file_metadata;
 mod launch;
 mod listener;
+mod loopback_servers;
 mod path_grants;
 mod private_directory;
 mod proxy_connection;

@@ -3,6 +3,7 @@
 use super::LandlockError;
 use super::call_handler::CallHandler;
 use super::launch::StartedAgent;
+use super::loopback_servers::LoopbackServers;
 use super::path_grants::PathTable;
 use super::proxy_connection::ProxyConnections;
 use crate::plan::NetworkPlan;
@@ -90,9 +91,13 @@ pub(super) fn supervise(
     network: NetworkPlan,
 ) -> Result<u8, LandlockError> {
     release_standard_streams().map_err(failed_step("release the standard streams"))?;
-    let proxies = ProxyConnections::default();
-    let handler = CallHandler { listener: agent.listener, paths, network, proxies };
-    let handler = Arc::new(handler);
+    let handler = Arc::new(CallHandler {
+        listener: agent.listener,
+        paths,
+        network,
+        proxies: ProxyConnections::default(),
+        servers: LoopbackServers::default(),
+    });
     let code = loop {
         wait_for_event(signals, &handler).map_err(failed_step("wait for events"))?;
         if let Some(code) = read_signals(signals, agent.pid) {
