@@ -3,4 +3,5 @@
 mod attack_world;
 mod files;
 mod processes;
+mod profiles;
 mod sockets;
