@@ -32,7 +32,7 @@ impl AddressClass {
         }
     }
 
-    /// Whether a rule with `private = true` covers it. The other classes must be named by address:
+    /// Whether a rule with `private` covers it. The other classes must be named by address:
     /// no name should lead to the credentials of a cloud machine.
     pub(crate) fn is_private_network(self) -> bool {
         matches!(self, AddressClass::Loopback | AddressClass::Private | AddressClass::SharedNetwork)

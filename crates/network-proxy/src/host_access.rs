@@ -146,8 +146,9 @@ mod tests {
     async fn next_address_is_tried_after_a_failure() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let open = listener.local_addr().unwrap();
-        // Nothing listens on this address of the loopback network.
-        let closed = SocketAddr::new([127, 0, 0, 99].into(), open.port());
+        let unused = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let closed = unused.local_addr().unwrap();
+        drop(unused);
         let connected = connect_to_first(vec![closed, closed, open]);
         let stream = tokio::time::timeout(Duration::from_secs(10), connected).await.unwrap();
         assert_eq!(stream.unwrap().peer_addr().unwrap(), open);

@@ -48,7 +48,7 @@ pub enum RefusalReason {
     UserRefused,
     /// The user did not answer in time.
     Unanswered,
-    /// The user could not be asked: nobody listens, or too many questions wait.
+    /// The user could not be asked: the channel is closed or full, or too many questions wait.
     NotAsked,
     /// The name has only addresses that the rules refuse; this is the first of them.
     AddressRule {
@@ -82,7 +82,7 @@ impl RefusalReason {
                 "work without this host, or ask the user to add it to the allowed hosts"
             }
             RefusalReason::NotPublic { .. } => {
-                "ask the user to allow the host with `private = true`, or to name its address"
+                "work without this host, or ask the user to add its address to the allowed hosts"
             }
             RefusalReason::InvalidHost(_) => "write the host as a plain DNS name or IP address",
         }
