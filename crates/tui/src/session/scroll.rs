@@ -3,7 +3,8 @@
 //! An action of the reader (scrolling, selecting, folding, a found text) makes the line that is then at the top of the
 //! screen the line of the reader, unless the end is followed. Until the next action its first word stays on the screen:
 //! when events and pages arrive or are dropped, when time passes, and when the width or the height changes. A header is
-//! cut at the width of the screen, so of a header only the line stays, not each word.
+//! cut at the width of the screen, so of a header only the line stays, not each word; and the mark of new events is drawn
+//! over the end of the last line.
 //!
 //! Folding keeps the first line of the folded item on its row. Folding all items keeps the line at the top, or the
 //! header of its item if the line is folded; if the selected item is on the screen, it keeps the first line of that.
