@@ -33,24 +33,46 @@ fn check_answers(pane: &TerminalPane<'_>, answers: &[String]) {
     }
 }
 
+/// Sends a prompt and waits until its answer is above the frame.
+fn print_answer(pane: &TerminalPane<'_>, text: &str, answers: &mut Vec<String>) {
+    send_prompt(pane, text);
+    answers.push(format!("you said: {text}"));
+    pane.wait_until("answer above the frame", |_| {
+        let text = pane.history();
+        let frame = text.rfind("idle").unwrap_or(0);
+        answers.iter().all(|it| text.find(it.as_str()).is_some_and(|it| it < frame))
+    });
+    check_answers(pane, answers);
+}
+
+fn wait_for_frame(pane: &TerminalPane<'_>) {
+    pane.wait_until("frame of the new size", |screen| {
+        let lines: Vec<&str> = screen.trim_end().lines().collect();
+        screen.contains(EMPTY_FIELD) && lines.last().is_some_and(|it| it.contains("send"))
+    });
+}
+
 #[test]
-fn answers_are_in_the_scrollback_once() {
+fn answers_are_in_the_scrollback_once_also_after_resizes() {
     let home = home_with_agent();
     let daemon = home.serve(&[]);
     let pane = TerminalPane::start(&home, 80, 30);
     pane.run_shell("echo earlier output");
     open_session(&pane, "tui --inline");
     let mut answers = vec!["\nearlier output".to_owned()];
-    for text in ["one word", "two words", "three words"] {
-        send_prompt(&pane, text);
-        answers.push(format!("you said: {text}"));
-        pane.wait_until("answer above the frame", |_| {
-            let text = pane.history();
-            let frame = text.rfind("idle").unwrap_or(0);
-            answers.iter().all(|it| text.find(it.as_str()).is_some_and(|it| it < frame))
-        });
+    for (width, height) in [(60, 30), (100, 24), (80, 40), (50, 22)] {
+        print_answer(&pane, &format!("words for {width}"), &mut answers);
+        pane.resize(width, height);
+        wait_for_frame(&pane);
         check_answers(&pane, &answers);
     }
+    // The interface does not see all of these sizes.
+    for (width, height) in [(90, 12), (120, 50), (64, 9), (70, 33)] {
+        pane.resize(width, height);
+    }
+    wait_for_frame(&pane);
+    check_answers(&pane, &answers);
+    print_answer(&pane, "last words", &mut answers);
     pane.press(&["C-q"]);
     pane.wait_for_shell();
     check_answers(&pane, &answers);

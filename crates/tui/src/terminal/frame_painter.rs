@@ -7,14 +7,13 @@ use crate::{
     view,
 };
 use crossterm::{
-    cursor::MoveTo,
     queue,
     style::Print,
-    terminal::{BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate},
+    terminal::{BeginSynchronizedUpdate, DisableLineWrap, EnableLineWrap, EndSynchronizedUpdate},
 };
 use jackfield_protocol::is_planted;
 use ratatui::{
-    Frame, Terminal, TerminalOptions, Viewport,
+    Frame, Terminal,
     backend::Backend as _,
     buffer::{Buffer, Cell},
     layout::{Position, Rect, Size},
@@ -31,24 +30,20 @@ pub(super) struct FramePainter<W: Write> {
     writer: SharedWriter<W>,
     terminal: Terminal<ScreenBackend<SharedWriter<W>>>,
     is_inline: bool,
+    /// The size of the whole terminal.
+    size: (u16, u16),
+    /// The row of the terminal at which the frame begins, as far as it is known.
+    top_row: u16,
 }
 
 impl<W: Write> FramePainter<W> {
     /// An inline frame begins where the cursor of the terminal is.
     pub(super) fn new(writer: W, size: (u16, u16), is_inline: bool) -> io::Result<FramePainter<W>> {
-        FramePainter::start_at(writer, size, is_inline, None)
-    }
-
-    fn start_at(
-        writer: W,
-        size: (u16, u16),
-        is_inline: bool,
-        cursor: Option<Position>,
-    ) -> io::Result<FramePainter<W>> {
         let writer = SharedWriter::new(writer);
-        let backend = ScreenBackend::new(writer.clone(), Size::new(size.0, size.1), cursor);
-        let terminal = open_terminal(backend, is_inline)?;
-        Ok(FramePainter { writer, terminal, is_inline })
+        let terminal = open_terminal(writer.clone(), size, is_inline)?;
+        let mut painter = FramePainter { writer, terminal, is_inline, size, top_row: 0 };
+        painter.set_top_row(size.1);
+        Ok(painter)
     }
 
     /// Draws the state. After a resize the whole frame is drawn once.
@@ -58,11 +53,17 @@ impl<W: Write> FramePainter<W> {
 
     fn draw_frame(&mut self, draw: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
         queue!(self.writer, BeginSynchronizedUpdate)?;
+        if self.is_inline {
+            // The terminal may be narrower already. Rows that are too long must not become two rows.
+            queue!(self.writer, DisableLineWrap)?;
+        }
         self.terminal.draw(draw)?;
-        if self.is_inline && !self.terminal.backend().is_cursor_shown() {
-            // Its row tells where the frame is after a resize.
-            let top = self.top_row();
-            self.terminal.set_cursor_position(Position::new(0, top))?;
+        if self.is_inline {
+            if !self.terminal.backend().is_cursor_shown() {
+                // The cursor stays with its line when the size changes.
+                self.terminal.set_cursor_position(Position::ORIGIN)?;
+            }
+            queue!(self.writer, EnableLineWrap)?;
         }
         queue!(self.writer, EndSynchronizedUpdate)?;
         self.writer.flush()
@@ -70,38 +71,46 @@ impl<W: Write> FramePainter<W> {
 
     /// The size of the terminal.
     pub(super) fn size(&self) -> (u16, u16) {
-        let size = self.terminal.size().unwrap_or_default();
-        (size.width, size.height)
+        self.size
     }
 
     /// The first row of the frame.
-    pub(super) fn top_row(&mut self) -> u16 {
-        self.terminal.get_frame().area().y
+    pub(super) fn top_row(&self) -> u16 {
+        self.top_row
     }
 
-    /// The terminal has another size. `cursor_row` is the row of its cursor now: terminals move lines when their size
-    /// changes, so an inline frame may be elsewhere.
-    pub(super) fn resize(&mut self, size: (u16, u16), cursor_row: Option<u16>) -> io::Result<()> {
+    /// The row at which the frame begins; an inline frame is not below the screen.
+    pub(super) fn set_top_row(&mut self, row: u16) {
+        let frame = frame_size(self.size, self.is_inline);
+        self.top_row = row.min(self.size.1.saturating_sub(frame.1));
+    }
+
+    /// The terminal has another size. An inline frame begins again at the row at which it began.
+    pub(super) fn resize(&mut self, size: (u16, u16)) -> io::Result<()> {
         if is_planted("keep-size-after-resize") {
             return Ok(());
         }
-        self.terminal.backend_mut().set_size(Size::new(size.0, size.1));
-        if self.is_inline {
-            let top = self.top_row();
-            let row_before = self.terminal.backend().cursor().map_or(top, |it| it.y);
-            let row = cursor_row.unwrap_or(row_before);
-            self.move_frame(row.saturating_sub(row_before.saturating_sub(top)))?;
+        let is_narrower = size.0 < self.size.0;
+        self.size = size;
+        if !self.is_inline {
+            self.terminal.backend_mut().set_size(Size::new(size.0, size.1));
+            return Ok(());
         }
-        Ok(())
+        let has_rows_above_cursor = 0 < self.terminal.get_cursor_position()?.y;
+        self.terminal.backend_mut().clear_inline()?;
+        if is_narrower && has_rows_above_cursor {
+            // The terminal may have wrapped rows of the frame, and then its first rows are still above. The last one of
+            // them is joined with the next row when the terminal becomes wider: that must not be a row of the frame.
+            queue!(self.writer, Print("\n"))?;
+        }
+        self.open_frame()?;
+        self.set_top_row(self.top_row);
+        self.writer.flush()
     }
 
-    /// Removes an inline frame, and begins the next one at this row. The screen scrolls if there is no room for it.
-    fn move_frame(&mut self, row: u16) -> io::Result<()> {
-        let size = self.terminal.size()?;
-        let start = Position::new(0, row.min(size.height.saturating_sub(1)));
-        queue!(self.writer, MoveTo(start.x, start.y), Clear(ClearType::FromCursorDown))?;
-        let backend = ScreenBackend::new(self.writer.clone(), size, Some(start));
-        self.terminal = open_terminal(backend, true)?;
+    /// Begins an inline frame at the row of the cursor.
+    fn open_frame(&mut self) -> io::Result<()> {
+        self.terminal = open_terminal(self.writer.clone(), self.size, true)?;
         Ok(())
     }
 
@@ -120,43 +129,43 @@ impl<W: Write> FramePainter<W> {
     /// Prints lines above an inline frame, into the scrollback. The frame has to be drawn again. Lines have no spaces
     /// at their end, so that a terminal can wrap them when its width changes.
     pub(super) fn print_above(&mut self, lines: &[Line<'_>]) -> io::Result<()> {
-        let size = self.terminal.size()?;
-        let mut row = self.top_row();
-        queue!(self.writer, BeginSynchronizedUpdate, MoveTo(0, row))?;
-        queue!(self.writer, Clear(ClearType::FromCursorDown))?;
+        queue!(self.writer, BeginSynchronizedUpdate)?;
+        self.terminal.backend_mut().clear_inline()?;
         for line in lines {
-            let mut buffer = Buffer::empty(Rect::new(0, row, size.width, 1));
+            let mut buffer = Buffer::empty(Rect::new(0, 0, self.size.0, 1));
             line.render(buffer.area, &mut buffer);
             self.terminal.backend_mut().draw(line_cells(&buffer).into_iter())?;
             // The screen scrolls at its last row.
-            queue!(self.writer, MoveTo(0, row), Print("\n"))?;
-            row = (row + 1).min(size.height.saturating_sub(1));
+            queue!(self.writer, Print("\r\n"))?;
         }
-        self.move_frame(row)
+        let count = u16::try_from(lines.len()).unwrap_or(u16::MAX);
+        self.set_top_row(self.top_row.saturating_add(count));
+        self.open_frame()
     }
 
     /// Removes an inline frame, so that the prompt of the shell takes its place.
     pub(super) fn finish(&mut self) -> io::Result<()> {
         if self.is_inline {
-            self.terminal.clear()?;
-            let area = self.terminal.get_frame().area();
-            self.terminal.set_cursor_position(area.as_position())?;
+            self.terminal.backend_mut().clear_inline()?;
         }
         self.writer.flush()
     }
 }
 
+/// The coordinates of an inline frame are those of the frame, not of the terminal.
 fn open_terminal<W: Write>(
-    backend: ScreenBackend<W>,
+    writer: W,
+    size: (u16, u16),
     is_inline: bool,
 ) -> io::Result<Terminal<ScreenBackend<W>>> {
-    let viewport = if is_inline {
-        let size = backend.size()?;
-        Viewport::Inline(frame_size((size.width, size.height), true).1)
+    let (width, height) = frame_size(size, is_inline);
+    let size = Size::new(width, height);
+    let backend = if is_inline {
+        ScreenBackend::inline(writer, size)?
     } else {
-        Viewport::Fullscreen
+        ScreenBackend::full_screen(writer, size)
     };
-    Terminal::with_options(backend, TerminalOptions { viewport })
+    Terminal::new(backend)
 }
 
 /// The cells of a line up to its last visible one. The second cell of a wide character is not drawn.
@@ -265,7 +274,7 @@ mod tests {
             let (terminal, mut painter) = start((20, 6));
             for (width, height, text, has_cursor) in steps {
                 terminal.0.lock().unwrap().screen_mut().set_size(cells(height), cells(width));
-                painter.resize((width, height), None).unwrap();
+                painter.resize((width, height)).unwrap();
                 let cursor = has_cursor.then(|| Position::new(width - 1, height - 1));
                 let mut expected = None;
                 painter.draw_frame(|frame| {
@@ -304,8 +313,8 @@ mod tests {
             let size = (30, height);
             let parser = vt100::Parser::new(cells(height), cells(30), 1000);
             let terminal = ParsedTerminal(Arc::new(Mutex::new(parser)));
-            let cursor = Some(Position::new(0, row));
-            let mut painter = FramePainter::start_at(terminal.clone(), size, true, cursor).unwrap();
+            terminal.clone().write_all(format!("\x1b[{};1H", row + 1).as_bytes()).unwrap();
+            let mut painter = FramePainter::new(terminal.clone(), size, true).unwrap();
             let mut printed = Vec::new();
             for count in [1, 4, 50, 2] {
                 let first = printed.len();
@@ -319,6 +328,36 @@ mod tests {
                 assert_eq!(shown.split_last(), Some((&&"the frame".to_owned(), &expected[..])));
             }
         }
+    }
+
+    /// A terminal that becomes higher can take lines out of its scrollback, and reports the new size later.
+    #[test]
+    fn inline_frame_that_the_terminal_moved_leaves_the_lines_above_it_alone() {
+        let parser = vt100::Parser::new(cells(40), cells(30), 1000);
+        let terminal = ParsedTerminal(Arc::new(Mutex::new(parser)));
+        let mut painter = FramePainter::new(terminal.clone(), (30, 40), true).unwrap();
+        let draw = |painter: &mut FramePainter<_>, text: &'static str| {
+            let draw = |frame: &mut Frame<'_>| {
+                frame.render_widget(text, frame.area());
+                frame.set_cursor_position((1, 17));
+            };
+            painter.draw_frame(draw).unwrap();
+        };
+        painter.print_above(&["first", "second"].map(Line::from)).unwrap();
+        draw(&mut painter, "old frame");
+        terminal.clone().write_all(b"\x1b[9T\x1b[9B").unwrap();
+        draw(&mut painter, "the frame");
+        let shown = |terminal| {
+            let lines = all_lines(terminal).into_iter();
+            lines.filter(|it| !it.is_empty()).collect::<Vec<_>>()
+        };
+        assert_eq!(shown(&terminal), ["first", "second", "the frame"]);
+        painter.print_above(&[Line::from("third")]).unwrap();
+        painter.resize((30, 40)).unwrap();
+        draw(&mut painter, "the frame");
+        assert_eq!(shown(&terminal), ["first", "second", "third", "the frame"]);
+        painter.finish().unwrap();
+        assert_eq!(shown(&terminal), ["first", "second", "third"]);
     }
 
     #[cfg(planted_bugs)]

@@ -15,7 +15,10 @@ use crossterm::{
 };
 use ratatui::text::Line;
 use rustix::process::{Signal, kill_current_process_group};
-use std::io::{self, BufWriter};
+use std::{
+    io::{self, BufWriter},
+    time::Duration,
+};
 
 impl TerminalInterface {
     /// Gives the terminal to another program.
@@ -87,15 +90,19 @@ impl TerminalInterface {
         self.pacing.request(FrameNeed::Key);
     }
 
-    /// The row of the cursor of the terminal, which tells where an inline frame is.
-    pub(super) fn read_cursor_row(&mut self) -> Option<u16> {
-        if !self.modes.is_inline {
-            return None;
+    /// Asks the terminal for the row of its cursor, which is at the beginning of an inline frame before that is drawn.
+    /// Only clicks need it.
+    pub(super) fn read_top_row(&mut self) {
+        if !self.modes.is_inline || !self.modes.uses_mouse {
+            return;
         }
         // The terminal answers among the keys, which nothing else may read meanwhile.
         self.events = None;
-        let position = crossterm::cursor::position().ok();
+        // The dropped stream may have left a wake-up, which would end the next read at once.
+        let _has_events = crossterm::event::poll(Duration::ZERO);
+        if let Ok((_, row)) = crossterm::cursor::position() {
+            self.painter.set_top_row(row);
+        }
         self.events = Some(EventStream::new());
-        position.map(|(_, row)| row)
     }
 }

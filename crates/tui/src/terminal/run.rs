@@ -256,9 +256,10 @@ impl TerminalInterface {
     }
 
     pub(super) fn on_resize(&mut self, size: (u16, u16)) -> Result<(), TuiError> {
-        if self.painter.size() != size {
-            let cursor_row = self.read_cursor_row();
-            self.painter.resize(size, cursor_row)?;
+        // An inline frame may have lost rows even if the size is again what it was.
+        if self.modes.is_inline || self.painter.size() != size {
+            self.painter.resize(size)?;
+            self.read_top_row();
         }
         let (width, height) = frame_size(size, self.modes.is_inline);
         self.on_input(AppInput::Resize { width, height }, FrameNeed::Update)

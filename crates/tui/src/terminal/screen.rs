@@ -6,8 +6,8 @@ use crossterm::{
     queue,
     style::ResetColor,
     terminal::{
-        Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen,
-        disable_raw_mode, enable_raw_mode,
+        Clear, ClearType, EnableLineWrap, EndSynchronizedUpdate, EnterAlternateScreen,
+        LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
     },
 };
 use std::{
@@ -54,7 +54,7 @@ impl ScreenModes {
 
     pub(super) fn write_leave(self, out: &mut impl Write) -> io::Result<()> {
         // The frame may be incomplete.
-        queue!(out, EndSynchronizedUpdate, ResetColor)?;
+        queue!(out, EndSynchronizedUpdate, EnableLineWrap, ResetColor)?;
         if self.uses_mouse {
             queue!(out, DisableMouseCapture)?;
         }
