@@ -5,7 +5,7 @@ use super::{
     content::{list, text},
 };
 use jackfield_events::{EventBody, RequestServed, RestoreStep, ServedOutcome, SettingChanged};
-use jackfield_protocol::acp::Method;
+use jackfield_protocol::{acp::Method, quote_argv};
 use serde_json::Value;
 
 impl ItemContent {
@@ -101,7 +101,7 @@ fn describe_served(served: &RequestServed<Value>) -> ItemContent {
         _ => {
             let arguments = list(call, "args").iter().filter_map(Value::as_str);
             let command = [text(call, "command")].into_iter().chain(arguments);
-            format!("run {}", command.collect::<Vec<_>>().join(" "))
+            format!("run {}", quote_argv(command))
         }
     };
     let (what, why) = match &served.outcome {

@@ -5,6 +5,7 @@ use super::{
     content::{list, text},
 };
 use jackfield_events::Time;
+use jackfield_protocol::quote_argv;
 use serde_json::Value;
 
 /// The id of a call. An id that is not text is compared by its JSON.
@@ -118,7 +119,7 @@ impl ToolCallItem {
             Value::String(command) => Some(command.clone()),
             Value::Array(arguments) => {
                 let arguments = arguments.iter().map(Value::as_str);
-                arguments.collect::<Option<Vec<_>>>().map(|it| it.join(" "))
+                arguments.collect::<Option<Vec<_>>>().map(quote_argv)
             }
             _ => None,
         }
