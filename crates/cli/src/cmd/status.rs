@@ -64,7 +64,7 @@ fn print_first_steps(context: &CommandContext) -> Result<(), CommandError> {
 /// Starts an installed agent, or installs one.
 fn first_command(overview: &AgentOverview) -> String {
     if let Some(suggested) = overview.suggested.first() {
-        return format!("jackfield agents install {}", suggested.name);
+        return suggested.remark.clone();
     }
     let agent = overview.installed.first().map_or(OWN_AGENT, |it| &it.name);
     format!("jackfield run --agent {agent} \"What does this project do?\"")

@@ -5,7 +5,7 @@ use jackfield_agents::{
     find::ProgramLocations,
     probe::{AgentStatus, AgentSurvey, LoginState},
 };
-use jackfield_catalog::{AgentSpec, Catalog};
+use jackfield_catalog::{AgentSpec, Catalog, InstallAdvice};
 use jackfield_daemon::{Paths, environment, load_catalog};
 use jackfield_tui::{AgentEntry, AgentOverview};
 
@@ -46,11 +46,11 @@ pub(crate) fn survey_agents(paths: &Paths) -> AgentOverview {
 
 fn suggest_agents(catalog: &Catalog) -> Vec<AgentEntry> {
     let specs = SUGGESTED_AGENTS.iter().filter_map(|it| catalog.get(it));
-    let entry = |it: &AgentSpec| AgentEntry {
-        name: it.id.clone(),
-        remark: it.install.clone().unwrap_or_default(),
+    let entry = |it: &AgentSpec| match it.install_advice() {
+        InstallAdvice::Command(remark) => Some(AgentEntry { name: it.id.clone(), remark }),
+        InstallAdvice::Vendor { .. } | InstallAdvice::Included => None,
     };
-    specs.map(entry).collect()
+    specs.filter_map(entry).collect()
 }
 
 /// Version and login if they are known, otherwise where its program is.
@@ -89,6 +89,8 @@ mod tests {
         let suggested = suggest_agents(&Catalog::builtin());
         let names: Vec<&str> = suggested.iter().map(|it| it.name.as_str()).collect();
         assert_eq!(names, SUGGESTED_AGENTS);
-        assert!(suggested.iter().all(|it| it.remark.starts_with("npm install")), "{suggested:?}");
+        let commands: Vec<&str> = suggested.iter().map(|it| it.remark.as_str()).collect();
+        let expected = names.iter().map(|it| format!("jackfield agents install {it}"));
+        assert_eq!(commands, expected.collect::<Vec<_>>());
     }
 }

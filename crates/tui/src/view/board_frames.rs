@@ -40,15 +40,11 @@ frame_tests! {
     },
     board_without_agents: |size| {
         let mut app = TestApp::with_lists(size, Vec::new(), Vec::new());
-        let entry = |name: &str, package: &str| AgentEntry {
+        let entry = |name: &str| AgentEntry {
             name: name.to_owned(),
-            remark: format!("npm install -g {package}"),
+            remark: format!("jackfield agents install {name}"),
         };
-        let suggested = vec![
-            entry("claude", "@anthropic-ai/claude-code"),
-            entry("codex", "@openai/codex"),
-            entry("opencode", "opencode-ai"),
-        ];
+        let suggested = ["claude", "codex", "opencode"].map(entry).to_vec();
         app.hub(HubUpdate::Agents(AgentOverview { suggested, ..demo_agents(&["chat"]) }));
         app
     },
