@@ -47,6 +47,7 @@ fn call_rules(has_network: bool) -> Vec<CallRule> {
     rules.extend(always(OLD_FORMS, CallAction::Refuse(libc::ENOSYS)));
     rules.push(ioctl_rule());
     rules.push(limit_rule());
+    rules.push(dumpable_rule());
     rules.push(unix_rule(libc::SYS_socketpair, CallAction::Allow));
     if has_network {
         rules.push(unix_rule(libc::SYS_socket, CallAction::Allow));
@@ -153,6 +154,17 @@ fn limit_rule() -> CallRule {
         number: libc::SYS_prlimit64,
         cases: vec![(is_own, CallAction::Allow), (is_query, CallAction::Allow)],
         otherwise: CallAction::Refuse(libc::EPERM),
+    }
+}
+
+/// A process that protects its memory could not be supervised. It gets the result 0 without an effect: programs
+/// with this protection, such as Codex, end if it fails.
+fn dumpable_rule() -> CallRule {
+    let is_protection = vec![is_equal(0, libc::PR_SET_DUMPABLE.cast_unsigned()), is_equal(1, 0)];
+    CallRule {
+        number: libc::SYS_prctl,
+        cases: vec![(is_protection, CallAction::Refuse(0))],
+        otherwise: CallAction::Allow,
     }
 }
 
