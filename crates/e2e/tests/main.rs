@@ -50,6 +50,7 @@ mod reload;
 mod resume_http;
 mod runner;
 mod runtime_dir;
+mod sandbox;
 mod sdk;
 mod sdk_client;
 mod sdk_web;

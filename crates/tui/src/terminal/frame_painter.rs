@@ -206,7 +206,7 @@ mod tests {
     };
     use std::{
         num::NonZero,
-        sync::{Arc, Mutex},
+        sync::{Arc, Mutex, PoisonError},
     };
 
     /// A writer whose bytes a terminal parses.
@@ -215,7 +215,7 @@ mod tests {
 
     impl Write for ParsedTerminal {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().process(bytes);
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).process(bytes);
             Ok(bytes.len())
         }
 
@@ -240,7 +240,7 @@ mod tests {
 
     /// The cells that a terminal shows must be those of the frame.
     fn assert_shows(terminal: &ParsedTerminal, frame: &Buffer, cursor: Option<Position>) {
-        let parser = terminal.0.lock().unwrap();
+        let parser = terminal.0.lock().unwrap_or_else(PoisonError::into_inner);
         let screen = parser.screen();
         let mut covered = 0;
         for (index, cell) in frame.content.iter().enumerate() {
@@ -273,7 +273,7 @@ mod tests {
         ) {
             let (terminal, mut painter) = start((20, 6));
             for (width, height, text, has_cursor) in steps {
-                terminal.0.lock().unwrap().screen_mut().set_size(cells(height), cells(width));
+                terminal.0.lock().unwrap_or_else(PoisonError::into_inner).screen_mut().set_size(cells(height), cells(width));
                 painter.resize((width, height)).unwrap();
                 let cursor = has_cursor.then(|| Position::new(width - 1, height - 1));
                 let mut expected = None;
@@ -293,7 +293,7 @@ mod tests {
 
     /// All lines of a terminal, also those that have scrolled off the screen.
     fn all_lines(terminal: &ParsedTerminal) -> Vec<String> {
-        let mut parser = terminal.0.lock().unwrap();
+        let mut parser = terminal.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (rows, columns) = parser.screen().size();
         let (rows, columns) = (usize::from(rows.get()), columns.get());
         parser.screen_mut().set_scrollback(usize::MAX);
@@ -373,7 +373,7 @@ mod tests {
 
     impl Write for WrittenBytes {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().extend_from_slice(bytes);
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
             Ok(bytes.len())
         }
 
@@ -387,9 +387,11 @@ mod tests {
         let written = WrittenBytes::default();
         let mut painter = FramePainter::new(written.clone(), (20, 2), false).unwrap();
         for text in ["first", "fixed", "fixed"] {
-            written.0.lock().unwrap().clear();
+            written.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
             painter.draw_frame(|frame| frame.render_widget(text, frame.area())).unwrap();
-            let written = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
+            let written =
+                String::from_utf8(written.0.lock().unwrap_or_else(PoisonError::into_inner).clone())
+                    .unwrap();
             assert!(written.starts_with("\x1b[?2026h") && written.ends_with("\x1b[?2026l"));
             assert_eq!(written.contains('f'), text == "first", "{written:?}");
         }
