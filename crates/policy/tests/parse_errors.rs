@@ -55,7 +55,10 @@ fn project_file_may_have_other_keys() {
 fn every_error_is_reported_with_its_line() {
     let cases = [
         ("reseed = 1", "line 1: `reseed` must be `true` or `false`"),
-        ("\nrules = 1", "line 2: unknown key `rules`; valid keys are `reseed` and `[[rule]]`"),
+        (
+            "\nrules = 1",
+            "line 2: unknown key `rules`; valid keys are `reseed`, `[[rule]]` and `[sandbox.NAME]`",
+        ),
         ("[rule]\ndo = \"ask\"", "line 1: write rules as `[[rule]]`, with two brackets"),
         ("rule = [1]", "line 1: a rule must be a table: `[[rule]]`"),
         ("[[rule]]\nrun = \"ls\"", "line 1: `do` is missing; it must be `allow`, `ask` or `deny`"),

@@ -88,8 +88,8 @@ impl AgentSandboxes {
             return Ok(None);
         }
         let layer = find_layer(needs.layer)?;
-        private_files::create_dir(&self.paths.chat_agent())
-            .map_err(|it| format!("cannot create `{}`: {it}", self.paths.chat_agent().display()))?;
+        let agent_folders = needs.agent_folders(&self.paths);
+        create_folders(&agent_folders)?;
         let socket = self.proxy_socket(agent);
         let facts = LaunchFacts {
             layer,
@@ -97,7 +97,7 @@ impl AgentSandboxes {
             home: needs.home(),
             search_path: needs.search_path(),
             temporary_directory: std::env::temp_dir(),
-            agent_folders: needs.agent_folders(&self.paths),
+            agent_folders,
             program_folders: needs.program_folders(&self.paths, &self.program),
             agent_env: needs.env_names(),
             agent_hosts: needs.hosts(),
@@ -181,6 +181,17 @@ fn find_layer(configured: Option<EnforcementLayer>) -> Result<EnforcementLayer, 
             problems.join(". ")
         )
     })
+}
+
+/// Creates missing folders of an agent: in the hidden home directory it could only create temporary ones. A name with an
+/// ending is a file, which the agent has to create outside.
+fn create_folders(folders: &[PathBuf]) -> Result<(), String> {
+    for folder in folders.iter().filter(|it| it.extension().is_none() && !it.exists()) {
+        private_files::create_dir(folder).map_err(|it| {
+            format!("cannot create the agent's folder `{}`: {it}", folder.display())
+        })?;
+    }
+    Ok(())
 }
 
 const SOCKET_PREFIX: &str = "proxy-";

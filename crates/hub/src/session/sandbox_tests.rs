@@ -116,3 +116,42 @@ fn restored_session_keeps_its_profile_until_a_client_chooses_another() {
         assert_eq!(launch.sandbox.profile.as_deref(), Some(expected));
     }
 }
+
+#[test]
+fn client_does_not_serve_files_and_terminals_of_a_sandboxed_agent() {
+    let offers = json!({ "fs": { "readTextFile": true, "writeTextFile": true }, "terminal": true });
+    for (options, is_sandboxed) in [(json!({}), false), (json!({ "sandbox": "workspace" }), true)] {
+        let mut hub = TestHub::with_sessions(&[], 0);
+        hub.feed_input(Input::ClientOpened { conn: CLIENT, peer: None });
+        let agent = json!({ "name": "fake", "argv": ["fake"] });
+        let mut params = json!({ "agent": agent, "cwd": "/w" });
+        params.as_object_mut().unwrap().extend(options.as_object().unwrap().clone());
+        hub.answer(CLIENT, "_jackfield/connect", &params);
+        let initialize = json!({ "protocolVersion": 1, "clientCapabilities": offers });
+        let outputs = hub.send_request(CLIENT, "initialize", &initialize);
+        let agent = outputs.iter().find_map(|it| match it {
+            Output::Spawn { agent, .. } => Some(*agent),
+            _ => None,
+        });
+        let agent = agent.expect("a process was started");
+        if is_sandboxed {
+            hub.feed_input(Input::AgentSandboxed { agent, profile: "workspace".into() });
+        }
+        let answer = |hub: &mut TestHub, text: &str| {
+            let frame = Frame::parse_str(text).unwrap();
+            hub.feed_input(Input::AgentSpoke { agent, frame })
+        };
+        answer(&mut hub, r#"{"id":1,"result":{"protocolVersion":1}}"#);
+        hub.send_request(CLIENT, "session/new", &json!({ "cwd": "/w", "mcpServers": [] }));
+        answer(&mut hub, r#"{"id":2,"result":{"sessionId":"a1"}}"#);
+        let requests = [
+            r#"{"id":7,"method":"fs/read_text_file","params":{"sessionId":"a1","path":"/w/x"}}"#,
+            r#"{"id":8,"method":"terminal/create","params":{"sessionId":"a1","command":"ls"}}"#,
+        ];
+        for request in requests {
+            let outputs = answer(&mut hub, request);
+            let is_served = outputs.iter().any(|it| matches!(it, Output::Serve { .. }));
+            assert_eq!(is_served, is_sandboxed, "{request}: {outputs:?}");
+        }
+    }
+}

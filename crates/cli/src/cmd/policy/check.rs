@@ -11,6 +11,7 @@ use crate::{
 use clap::Args;
 use jackfield_daemon::policy_store::PROJECT_FILE;
 use jackfield_policy::{Policy, PolicyError, parse_policy, parse_project_policy};
+use jackfield_sandbox::profile::ProfileSet;
 use serde_json::{Value, json};
 use std::{
     fs, io,
@@ -45,6 +46,7 @@ impl CheckPolicyCommand {
         let is_project = file.file_name().is_some_and(|it| it == PROJECT_FILE);
         let parse = if is_project { parse_project_policy } else { parse_policy };
         let parsed = parse(&text, &file.display().to_string());
+        let parsed = if is_project { parsed } else { check_profiles(&text, parsed) };
         match self.format {
             OutputFormat::Json => print_json_document(&context.output, &to_json(&file, &parsed))?,
             OutputFormat::Text => print_rules(context, &parsed)?,
@@ -71,6 +73,20 @@ impl CheckPolicyCommand {
             hint: "pass the path of a policy.toml or a .jackfield.toml".to_owned(),
         }
     }
+}
+
+/// Adds the errors of the sandbox profiles, which are in the same file.
+fn check_profiles(
+    text: &str,
+    parsed: Result<Policy, Vec<PolicyError>>,
+) -> Result<Policy, Vec<PolicyError>> {
+    let Err(errors) = ProfileSet::parse(text) else { return parsed };
+    let mut all = parsed.err().unwrap_or_default();
+    let known: Vec<usize> = all.iter().map(|it| it.line).collect();
+    let errors = errors.into_iter().filter(|it| !known.contains(&it.line));
+    all.extend(errors.map(|it| PolicyError { line: it.line, reason: it.reason }));
+    all.sort_by_key(|it| it.line);
+    Err(all)
 }
 
 fn print_rules(
