@@ -129,6 +129,9 @@ pub fn sandbox_options(
     };
     options.add(&[bind, "/", "/"]);
     options.add(&["--dev", "/dev", "--proc", "/proc"]);
+    // Root may change settings of the kernel without any capability, for example the program that the kernel
+    // runs, outside of the sandbox, when a process crashes.
+    options.add_bind("--ro-bind", Path::new("/proc/sys"));
     options.add_mounts(plan, lookup);
     options.add_path("--chdir", directory);
     Ok(options.0)
@@ -268,6 +271,7 @@ mod tests {
     --ro-bind / /
     --dev /dev
     --proc /proc
+    --ro-bind /proc/sys /proc/sys
     --dev-bind /dev/kvm /dev/kvm
     --tmpfs /home
     --symlink /data/rustup /home/ann/.rustup

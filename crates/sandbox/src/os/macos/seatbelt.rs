@@ -58,7 +58,7 @@ fn add_line(text: &mut String, line: &str) {
 fn add_paths(text: &mut String, plan: &SandboxPlan) {
     let mut rules: Vec<&PathRule> = plan.paths.iter().collect();
     rules.sort_by(|left, right| left.path.cmp(&right.path));
-    for rule in &rules {
+    for rule in rules {
         let path = quote_path(&rule.path);
         match rule.access {
             PathAccess::ReadOnly => {
@@ -81,21 +81,18 @@ fn add_paths(text: &mut String, plan: &SandboxPlan) {
     for path in &plan.unprotected {
         add_line(text, &format!("(deny file-write* (subpath {}))", quote_path(path)));
     }
-    for path in passed_directories(&rules) {
+    for path in passed_directories(plan) {
         add_line(text, &format!("(allow file-read-metadata (literal {}))", quote_path(path)));
     }
 }
 
 /// The hidden directories on the way to a visible path. Programs ask for their metadata.
-fn passed_directories<'a>(rules: &[&'a PathRule]) -> Vec<&'a Path> {
-    let is_hidden = |access| matches!(access, PathAccess::Hidden | PathAccess::Temporary);
-    let access_of = |path: &Path| {
-        let containing = rules.iter().filter(|it| path.starts_with(&it.path));
-        containing.max_by_key(|it| it.path.components().count()).map(|it| it.access)
-    };
-    let visible = rules.iter().filter(|it| !is_hidden(it.access));
+fn passed_directories(plan: &SandboxPlan) -> Vec<&Path> {
+    let is_hidden = |it: &PathRule| matches!(it.access, PathAccess::Hidden | PathAccess::Temporary);
+    let visible = plan.paths.iter().filter(|it| !is_hidden(it));
     let above = visible.flat_map(|it| it.path.ancestors().skip(1));
-    let mut passed: Vec<&Path> = above.filter(|it| access_of(it).is_some_and(is_hidden)).collect();
+    let mut passed: Vec<&Path> =
+        above.filter(|it| plan.find_rule(it).is_some_and(is_hidden)).collect();
     passed.sort_unstable();
     passed.dedup();
     passed
