@@ -41,15 +41,19 @@ pub(crate) fn forward_connections(listener: &TcpListener, socket: &Path) -> ! {
 }
 
 fn forward_connection(client: &TcpStream, socket: &Path) -> io::Result<()> {
-    let proxy = UnixStream::connect(socket)?;
+    copy_both_ways(client, &UnixStream::connect(socket)?)
+}
+
+/// Returns when both directions have ended.
+pub(crate) fn copy_both_ways(client: &TcpStream, proxy: &UnixStream) -> io::Result<()> {
     client.set_nodelay(true)?;
     thread::scope(|scope| {
         let upwards = thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, || {
-            let copied = io::copy(&mut &*client, &mut &proxy);
+            let copied = io::copy(&mut &*client, &mut &*proxy);
             let _is_closed = proxy.shutdown(Shutdown::Write);
             copied
         })?;
-        let copied = io::copy(&mut &proxy, &mut &*client);
+        let copied = io::copy(&mut &*proxy, &mut &*client);
         let _is_closed = client.shutdown(Shutdown::Write);
         if copied.is_err() {
             let _is_closed = proxy.shutdown(Shutdown::Both);

@@ -10,7 +10,7 @@ use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat};
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
 /// The start of the name of every private directory.
@@ -35,11 +35,30 @@ impl PrivateDirectory {
         existing
             .map(|rule| {
                 delete_unused(&rule.path);
-                PrivateDirectory::make(&rule.path).map_err(|source| {
+                let made = PrivateDirectory::make(&rule.path);
+                made.and_then(|it| it.link_visible(rules).map(|()| it)).map_err(|source| {
                     LandlockError::PrivateDirectory { path: rule.path.clone(), source }
                 })
             })
             .collect()
+    }
+
+    /// Links to the visible paths below the temporary one, such as browsers in `~/.cache`.
+    fn link_visible(&self, rules: &[PathRule]) -> io::Result<()> {
+        let visible = [PathAccess::ReadOnly, PathAccess::Writable];
+        let visible = rules.iter().filter(|it| visible.contains(&it.access) && it.path.exists());
+        let mut visible: Vec<&PathRule> = visible.collect();
+        visible.sort_by(|a, b| a.path.cmp(&b.path));
+        for rule in visible {
+            let Ok(below) = rule.path.strip_prefix(&self.replaces) else { continue };
+            let link = self.path.join(below);
+            // A path below another visible one is reached through the link to that.
+            if !link.exists() && !below.as_os_str().is_empty() {
+                fs::create_dir_all(link.parent().unwrap_or(&self.path))?;
+                symlink(&rule.path, link)?;
+            }
+        }
+        Ok(())
     }
 
     fn make(parent: &Path) -> io::Result<PrivateDirectory> {
@@ -106,6 +125,27 @@ fn own_user() -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn visible_paths_below_are_linked() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = |name: &str| parent.path().join(name);
+        fs::create_dir_all(path("browsers/one")).unwrap();
+        fs::write(path("browsers/one/file"), "text").unwrap();
+        let rule = |path, access| PathRule { path, access };
+        let rules = [
+            rule(parent.path().into(), PathAccess::Temporary),
+            rule(path("browsers"), PathAccess::ReadOnly),
+            rule(path("browsers/one"), PathAccess::Writable),
+            rule(path("missing"), PathAccess::ReadOnly),
+        ];
+        let private = PrivateDirectory::make_all(&rules).unwrap();
+        let linked = private[0].path.join("browsers/one/file");
+        assert_eq!(fs::read_to_string(linked).unwrap(), "text");
+        assert!(!private[0].path.join("missing").exists());
+        drop(private);
+        assert!(path("browsers/one/file").exists(), "the target of a link was deleted");
+    }
 
     #[test]
     fn directory_of_a_killed_supervisor_is_deleted_by_the_next_start() {

@@ -5,11 +5,12 @@
 //! process to it, and accepts the connection whose address is that of the socket. So no other process of
 //! the machine can use the proxy.
 
+use crate::os::forward::copy_both_ways;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{connect, getsockname};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -59,7 +60,7 @@ impl ProxyConnections {
         }
         let local = SocketAddr::try_from(getsockname(socket)?).map_err(|_| Errno::CONNREFUSED)?;
         let accepted = accept_from(&listener, local).map_err(|_| Errno::CONNREFUSED)?;
-        copy_both_ways(accepted, proxy, slot).map_err(|it| to_errno(&it))?;
+        start_forwarding(accepted, proxy, slot).map_err(|it| to_errno(&it))?;
         result
     }
 }
@@ -79,29 +80,18 @@ fn accept_from(listener: &TcpListener, local: SocketAddr) -> io::Result<TcpStrea
         };
         if peer.port() == local.port() && peer.ip() == local.ip().to_canonical() {
             stream.set_nonblocking(false)?;
-            stream.set_nodelay(true)?;
             return Ok(stream);
         }
     }
 }
 
-fn copy_both_ways(agent: TcpStream, proxy: UnixStream, slot: ConnectionSlot) -> io::Result<()> {
-    let (agent, proxy, slot) = (Arc::new(agent), Arc::new(proxy), Arc::new(slot));
-    let request = (Arc::clone(&agent), Arc::clone(&proxy), Arc::clone(&slot));
-    start_copy(move || {
-        let (agent, proxy, _slot) = request;
-        let _ended = io::copy(&mut &*agent, &mut &*proxy);
-        let _closed = proxy.shutdown(Shutdown::Write);
-    })?;
-    start_copy(move || {
+/// Forwards until one side closes the connection.
+fn start_forwarding(agent: TcpStream, proxy: UnixStream, slot: ConnectionSlot) -> io::Result<()> {
+    let thread = thread::Builder::new().name("proxy-copy".into()).stack_size(COPY_STACK_BYTES);
+    thread.spawn(move || {
         let _slot = slot;
-        let _ended = io::copy(&mut &*proxy, &mut &*agent);
-        let _closed = agent.shutdown(Shutdown::Write);
-    })
-}
-
-fn start_copy(copy: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    thread::Builder::new().name("proxy-copy".into()).stack_size(COPY_STACK_BYTES).spawn(copy)?;
+        let _ended = copy_both_ways(&agent, &proxy);
+    })?;
     Ok(())
 }
 
