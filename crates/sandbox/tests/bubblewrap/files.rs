@@ -1,7 +1,7 @@
 //! Files: what can be read and written.
 
 use crate::fixture::{SandboxFixture, stdout};
-use std::fs;
+use std::{fs, process::Command};
 
 /// Runs commands one by one and prints for each whether it succeeded.
 fn try_all(commands: &[&str]) -> String {
@@ -94,6 +94,34 @@ fn protected_files_cannot_be_changed_or_replaced() {
     assert_eq!(fixture.read("project/.git/hooks/pre-commit"), "old");
     assert_eq!(fixture.read("project/.git/config"), "old");
     assert_eq!(fixture.read("project/.vscode/tasks.json"), "old");
+}
+
+#[test]
+fn git_commits_and_branches_but_does_not_change_its_configuration() {
+    let mut fixture = SandboxFixture::new();
+    let repository = fixture.path("repository");
+    let git = |args: &[&str]| {
+        assert!(
+            Command::new("git").args(args).current_dir(&repository).status().unwrap().success()
+        );
+    };
+    fs::create_dir(&repository).unwrap();
+    git(&["init", "--quiet"]);
+    git(&["config", "user.name", "Ann"]);
+    git(&["config", "user.email", "ann@example.com"]);
+    let before = fixture.read("repository/.git/config");
+    fixture.facts.session_directories = vec![repository.clone()];
+    let commands = [
+        "echo text > file && git add file && git commit --quiet -m one",
+        "git checkout --quiet -b other && git gc --quiet",
+        "git config core.fsmonitor /bin/true",
+    ];
+    let script = format!("cd {}\n{}", repository.display(), try_all(&commands));
+    let output = fixture.run(&script);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(answers(&stdout(&output)), [true, true, false], "{stderr}");
+    assert_eq!(fixture.read("repository/.git/config"), before);
+    git(&["fsck"]);
 }
 
 #[test]
