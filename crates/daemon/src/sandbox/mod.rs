@@ -12,7 +12,7 @@ use crate::{agent_files::FileVersion, paths::Paths};
 use jackfield_hub::{AgentId, SandboxRequest};
 use jackfield_private_files as private_files;
 use jackfield_sandbox::{
-    os::{LayerSupport, choose_layer, layer_support},
+    os::{LayerSupport, choose_layer, delete_left_directories, layer_support},
     plan::{EnforcementLayer, NetworkPlan, SandboxPlan},
     planning::{DiskLookup, LaunchFacts, make_plan},
     profile::{NetworkAccess, ProfileSet, SandboxProfile},
@@ -62,6 +62,9 @@ impl AgentSandbox {
 impl AgentSandboxes {
     pub(crate) fn new(paths: Paths, program: PathBuf) -> AgentSandboxes {
         remove_old_sockets(&paths);
+        for folder in temporary_folders() {
+            delete_left_directories(&folder);
+        }
         let (profiles, proxies) = (ProfileSet::built_in(), ProxyThread::default());
         let mut sandboxes =
             AgentSandboxes { paths, program, profiles, policy_version: None, proxies };
@@ -195,6 +198,14 @@ fn create_folders(folders: &[PathBuf]) -> Result<(), String> {
 }
 
 const SOCKET_PREFIX: &str = "proxy-";
+
+/// The folders that the built-in profiles replace by temporary ones. With Landlock, a sandbox that was killed leaves a
+/// directory in them.
+fn temporary_folders() -> Vec<PathBuf> {
+    let caches = std::env::home_dir().map(|it| it.join(".cache"));
+    let system = ["/tmp", "/var/tmp"].map(PathBuf::from);
+    [std::env::temp_dir()].into_iter().chain(system).chain(caches).collect()
+}
 
 /// Removes the sockets of a daemon that was killed.
 fn remove_old_sockets(paths: &Paths) {

@@ -19,7 +19,7 @@ compile_error!("this system is not supported: add a folder for it to `crates/san
 
 pub use layer_support::{LayerProblem, LayerSupport, choose_layer, layer_support};
 use system::detect_layers;
-pub use system::{init_main, run};
+pub use system::{delete_left_directories, init_main, run};
 
 use crate::plan::EnforcementLayer;
 

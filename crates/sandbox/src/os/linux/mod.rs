@@ -11,6 +11,7 @@ pub mod seccomp;
 
 pub(super) use detect::detect_layers;
 pub use init::main as init_main;
+pub use landlock::delete_unused as delete_left_directories;
 
 use super::{RunError, environment};
 use crate::plan::{EnforcementLayer, SandboxPlan};

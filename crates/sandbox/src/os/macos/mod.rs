@@ -7,4 +7,4 @@ mod seatbelt;
 #[cfg(target_os = "macos")]
 pub(super) use launch::detect_layers;
 #[cfg(target_os = "macos")]
-pub use launch::{SeatbeltError, init_main, run};
+pub use launch::{SeatbeltError, delete_left_directories, init_main, run};

@@ -93,7 +93,7 @@ pub(super) fn variables(private: &[PrivateDirectory]) -> Vec<(&'static str, Path
     temporary.into_iter().chain(caches.map(|it| ("XDG_CACHE_HOME", it))).collect()
 }
 
-/// Deletes the private directories in `parent` whose supervisors have ended. What cannot be deleted
+/// Deletes the private directories of sandboxes in a temporary directory whose supervisors have ended. What cannot be deleted
 /// remains, as it belongs to another user.
 pub fn delete_unused(parent: &Path) {
     let entries = fs::read_dir(parent).into_iter().flatten().filter_map(Result::ok);
