@@ -172,7 +172,7 @@ fn folded_items(reader: &TestReader, step: &ReaderStep) -> Vec<ItemKey> {
 
 fn case_count() -> u32 {
     let count = std::env::var("PROPTEST_CASES").ok().and_then(|it| it.parse().ok());
-    count.unwrap_or(32)
+    count.unwrap_or(100)
 }
 
 proptest! {
