@@ -1,15 +1,23 @@
 //! Scrolling, and which lines are on the screen.
 
 use super::{LinePosition, ScrollState, TranscriptPane};
-use crate::transcript::{BlockSource, ItemKey, MessagePart};
-use std::collections::BTreeSet;
+use crate::transcript::{BlockSource, ItemKey, MessagePart, TranscriptItem};
+use std::{collections::BTreeSet, mem::discriminant};
 
 /// The text of an item before the window was folded again.
 pub(super) struct TextBefore {
     key: ItemKey,
+    seq: u64,
+    last_seq: u64,
     parts: usize,
     first_part_bytes: usize,
+    /// The last events and the lengths of the texts after it. They may become parts of its text: a tool call between them
+    /// moves when its beginning is loaded.
+    later_texts: Vec<(u64, usize)>,
 }
+
+/// How many texts after that of the reader can be joined with it.
+const LATER_TEXTS_MAX: usize = 20;
 
 impl TranscriptPane {
     /// Finds the lines that are on the screen.
@@ -145,17 +153,29 @@ impl TranscriptPane {
     /// The text in which the anchor is, before the window is folded again.
     pub(super) fn text_before(&self) -> Option<TextBefore> {
         let ScrollState::At(anchor) = self.scroll else { return None };
-        let item = self.window.items().iter().find(|it| it.key == anchor.key)?;
-        let parts = item.content.parts();
-        let first_part_bytes = text_bytes(parts.first());
-        Some(TextBefore { key: item.key, parts: parts.len(), first_part_bytes })
+        let items = self.window.items();
+        let index = items.iter().position(|it| it.key == anchor.key)?;
+        let TranscriptItem { key, seq, last_seq, ref content, .. } = items[index];
+        let is_same_kind =
+            |it: &&TranscriptItem| discriminant(&it.content) == discriminant(content);
+        let later = items[index + 1..].iter().filter(is_same_kind).take(LATER_TEXTS_MAX);
+        let later_texts = later.map(|it| (it.last_seq, text_bytes(it.content.parts().first())));
+        Some(TextBefore {
+            key,
+            seq,
+            last_seq,
+            parts: content.parts().len(),
+            first_part_bytes: text_bytes(content.parts().first()),
+            later_texts: later_texts.collect(),
+        })
     }
 
     /// Moves the anchor as far as its text was moved, because its beginning was loaded or dropped.
     pub(super) fn move_anchor(&mut self, before: Option<TextBefore>) {
         self.is_changed = true;
         let (Some(before), ScrollState::At(anchor)) = (before, &mut self.scroll) else { return };
-        let Some(item) = self.window.items().iter().find(|it| it.key == before.key) else { return };
+        let items = self.window.items();
+        let Some(item) = before.find_item(items) else { return };
         let parts = item.content.parts();
         let first = BlockSource::part_section(0);
         let Some(part) = anchor.place.section.checked_sub(first).filter(|it| *it < before.parts)
@@ -166,14 +186,35 @@ impl TranscriptPane {
             anchor.place = crate::transcript::BlockPlace::default();
             return;
         };
+        (anchor.key, anchor.seq) = (item.key, item.seq);
         anchor.place.section = first + moved_part;
         if part == 0 {
             let bytes = text_bytes(parts.get(moved_part));
-            anchor.place.start =
-                (anchor.place.start + bytes).saturating_sub(before.first_part_bytes);
+            let known_bytes = before.first_part_bytes + before.joined_bytes(item);
+            anchor.place.start = (anchor.place.start + bytes).saturating_sub(known_bytes);
             // A block that is not the first any more begins with a blank line: its lines have other numbers.
             anchor.width = 0;
         }
+    }
+}
+
+impl TextBefore {
+    /// The item that has the text now.
+    fn find_item<'a>(&self, items: &'a [TranscriptItem]) -> Option<&'a TranscriptItem> {
+        let has_text = |it: &&TranscriptItem| {
+            it.seq <= self.seq && self.last_seq <= it.last_seq && it.content.parts().len() == 1
+        };
+        let same = items.iter().find(|it| it.key == self.key);
+        same.or_else(|| items.iter().find(has_text).filter(|_| self.parts == 1))
+    }
+
+    /// The bytes of the texts after it that are in this item now.
+    fn joined_bytes(&self, item: &TranscriptItem) -> usize {
+        if (self.parts, item.content.parts().len()) != (1, 1) {
+            return 0;
+        }
+        let joined = self.later_texts.iter().filter(|(last_seq, _)| *last_seq <= item.last_seq);
+        joined.map(|(_, bytes)| bytes).sum()
     }
 }
 

@@ -3,7 +3,7 @@
 use super::TranscriptFold;
 use crate::transcript::{ItemContent, TranscriptItem};
 use jackfield_events::ReceivedEvent;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl TranscriptFold {
     /// Folds these events. Items that are the same as before keep their key and their revision; a message or a tool
@@ -21,6 +21,7 @@ impl TranscriptFold {
 fn keep_keys(items: &mut [TranscriptItem], before: &[TranscriptItem]) {
     let calls: BTreeMap<&str, &TranscriptItem> =
         before.iter().filter_map(|it| Some((call_id(it)?, it))).collect();
+    let mut kept_keys = BTreeSet::new();
     for item in items {
         let same = before.binary_search_by_key(&item.seq, |it| it.seq).ok().map(|it| &before[it]);
         let same_call = || {
@@ -28,7 +29,8 @@ fn keep_keys(items: &mut [TranscriptItem], before: &[TranscriptItem]) {
             has_common_events(item, old).then_some(old)
         };
         let same = same.or_else(same_call).or_else(|| find_same_text(item, before));
-        let Some(old) = same else { continue };
+        // A text that was divided has one item with the key of the whole.
+        let Some(old) = same.filter(|it| kept_keys.insert(it.key)) else { continue };
         item.key = old.key;
         if is_same(item, old) {
             item.revision = old.revision;

@@ -110,6 +110,34 @@ fn page_that_begins_the_call_at_the_top_keeps_its_line() {
     assert_eq!(reader.screen(), before);
 }
 
+/// The update of a call that began before the window divides a message, until the beginning of the call is loaded.
+#[test]
+fn page_that_joins_the_message_at_the_top_with_another_keeps_its_line() {
+    let mut log = TestLog::default();
+    log.prompt("x").call("1", json!({ "title": "one" }));
+    for it in 0..400 {
+        if it == 205 {
+            log.call_update("1", json!({ "status": "completed", "rawOutput": "out" }));
+        }
+        log.message(&format!("word{it} and more words\n\n"));
+    }
+    for lines in [2, 14] {
+        let mut reader = TestReader::unanswered(log.events.clone(), 403, (60, 5));
+        reader.answer_one();
+        assert!(reader.pane.items().len() == 3 && reader.pane.window.first() == 204);
+        reader.pane.scroll_lines(-100_000);
+        // Older pages are needed only at the beginning of the window.
+        reader.resize(60, 30);
+        reader.pane.scroll_lines(lines);
+        let first = reader.words("word").first().cloned();
+        reader.layout();
+        assert!(!reader.requests.is_empty());
+        reader.answer_all();
+        assert!(reader.pane.items().len() == 3 && reader.pane.window.first() == 1);
+        assert_eq!(reader.words("word").first(), first.as_ref());
+    }
+}
+
 /// The width changes before and after an action: the line of the reader is the one at the time of the action.
 #[test]
 fn action_makes_the_line_at_the_top_the_line_of_the_reader() {
