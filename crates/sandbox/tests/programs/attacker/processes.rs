@@ -82,7 +82,7 @@ fn find_inherited() -> io::Result<()> {
     if count > 1 { Ok(()) } else { Err(io::Error::other("no inherited descriptor")) }
 }
 
-#[expect(clippy::print_stdout, reason = "the test reads the ids")]
+#[expect(clippy::print_stdout, reason = "the test reads the id")]
 fn wait() -> io::Result<()> {
     println!("{}", std::process::id());
     loop {
@@ -90,15 +90,17 @@ fn wait() -> io::Result<()> {
     }
 }
 
-/// Starts a process in a session of its own, which outlives this one.
+/// Starts a process in a session of its own, which outlives this one, and prints its id.
+#[expect(clippy::print_stdout, reason = "the test reads the id")]
 fn leave_process() -> io::Result<()> {
     use std::os::unix::process::CommandExt;
     let program = std::env::current_exe()?;
     let mut command = std::process::Command::new(program);
-    command.arg("wait");
+    command.arg("wait").stdout(std::process::Stdio::null());
     // SAFETY: the closure makes one system call.
     unsafe { command.pre_exec(|| Ok(rustix::process::setsid().map(drop)?)) };
-    command.spawn().map(drop)
+    println!("{}", command.spawn()?.id());
+    Ok(())
 }
 
 #[expect(clippy::disallowed_methods, reason = "the exit code is what is tested")]
