@@ -265,15 +265,22 @@ impl HubEffects {
         // The process is started before a session names a directory.
         let has_no_cwd = launch.cwd.as_os_str().is_empty();
         let cwd = if has_no_cwd { PathBuf::from("/") } else { launch.cwd.clone() };
+        let (of_agent, env_rules) = self.agent_registry.sandbox_needs(&launch.name);
         let needs = LaunchNeeds {
             cwd: &launch.cwd,
             argv: &launch_command.argv,
             env: &launch_command.env,
             has_client_env: launch_command.has_client_env,
             layer: self.agent_registry.settings().sandbox_layer,
-            of_agent: &self.agent_registry.sandbox_needs(&launch.name),
+            env_rules: &env_rules,
+            of_agent: &of_agent,
         };
-        let sandbox = match self.sandboxes.prepare(agent, &launch.sandbox, &needs) {
+        let mut request = launch.sandbox.clone();
+        if request.profile.is_none() {
+            let settings = self.agent_registry.settings();
+            request.profile = settings.sandbox_of(&launch.name).map(Into::into);
+        }
+        let sandbox = match self.sandboxes.prepare(agent, &request, &needs) {
             Ok(sandbox) => sandbox.map(Arc::new),
             Err(why) => return self.on_spawn_failed(agent, why, false),
         };

@@ -11,7 +11,7 @@ use crate::{
 };
 use agent_env::compose_agent_env;
 use jackfield_agents::find::{ChosenVariant, PROGRAM_DIRS, ProgramLocations};
-use jackfield_catalog::{AgentSpec, Catalog, LaunchOptions, SandboxNeeds};
+use jackfield_catalog::{AgentSpec, Catalog, EnvRules, LaunchOptions, SandboxNeeds};
 use jackfield_events::AgentName;
 use jackfield_hub::{AgentPool, Launch, SandboxRequest, VariantChoice};
 use std::{
@@ -95,9 +95,10 @@ impl AgentRegistry {
         self.agent_files.catalog()
     }
 
-    /// What an agent needs inside a sandbox; nothing if its file is unknown.
-    pub(crate) fn sandbox_needs(&self, agent: &str) -> SandboxNeeds {
-        self.catalog().get(agent).map(|it| it.sandbox.clone()).unwrap_or_default()
+    /// What an agent needs inside a sandbox, and its variables; nothing if its file is unknown.
+    pub(crate) fn sandbox_needs(&self, agent: &str) -> (SandboxNeeds, EnvRules) {
+        let needs = |it: &AgentSpec| (it.sandbox.clone(), it.env.clone());
+        self.catalog().get(agent).map(needs).unwrap_or_default()
     }
 
     /// The agents, if the files have changed. Cheap if they have not.

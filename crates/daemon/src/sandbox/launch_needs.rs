@@ -1,7 +1,7 @@
 //! What an agent needs inside its sandbox: folders, programs, variables and hosts.
 
 use crate::paths::Paths;
-use jackfield_catalog::SandboxNeeds;
+use jackfield_catalog::{EnvRules, SandboxNeeds};
 use jackfield_network_proxy::{HostPattern, HostRule, HostRules};
 use jackfield_sandbox::plan::EnforcementLayer;
 use std::{
@@ -18,6 +18,8 @@ pub(crate) struct LaunchNeeds<'a> {
     pub(crate) env: &'a [(String, String)],
     /// The environment was sent by a client as a whole. Otherwise the agent's file and settings grant each variable.
     pub(crate) has_client_env: bool,
+    /// The variables that the agent's file names.
+    pub(crate) env_rules: &'a EnvRules,
     /// The layer that has to enforce the sandbox, if it is configured.
     pub(crate) layer: Option<EnforcementLayer>,
     /// From the agent's file; empty for an agent without one.
@@ -32,6 +34,11 @@ impl LaunchNeeds<'_> {
     pub(super) fn home(&self) -> PathBuf {
         let home = self.variable("HOME").map(PathBuf::from);
         home.or_else(env::home_dir).unwrap_or_else(|| PathBuf::from("/"))
+    }
+
+    /// Where the agent puts temporary files.
+    pub(super) fn temporary_directory(&self) -> PathBuf {
+        self.variable("TMPDIR").map_or_else(env::temp_dir, PathBuf::from)
     }
 
     pub(super) fn search_path(&self) -> Vec<PathBuf> {
@@ -82,9 +89,11 @@ impl LaunchNeeds<'_> {
         own.into_iter().chain(program).collect()
     }
 
+    /// Names of variables that the agent may have, or patterns of such names.
     pub(super) fn env_names(&self) -> Vec<String> {
         if self.has_client_env {
-            return Vec::new();
+            let EnvRules { pass, require, set, .. } = self.env_rules;
+            return pass.iter().chain(require).chain(set.keys()).cloned().collect();
         }
         self.env.iter().map(|(name, _)| name.clone()).collect()
     }
@@ -160,12 +169,13 @@ mod tests {
         std::os::unix::fs::symlink(root.join("project"), root.join("shortcut")).unwrap();
         let resolve = |cwd: &str, others: &[&str]| {
             let cwd = root.join(cwd);
-            let of_agent = SandboxNeeds::default();
+            let (of_agent, env_rules) = (SandboxNeeds::default(), EnvRules::default());
             let needs = LaunchNeeds {
                 cwd: &cwd,
                 argv: &[],
                 env: &[],
                 has_client_env: false,
+                env_rules: &env_rules,
                 layer: None,
                 of_agent: &of_agent,
             };

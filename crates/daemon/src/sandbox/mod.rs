@@ -99,7 +99,7 @@ impl AgentSandboxes {
             session_directories: needs.resolve_directories(&request.directories)?,
             home: needs.home(),
             search_path: needs.search_path(),
-            temporary_directory: std::env::temp_dir(),
+            temporary_directory: needs.temporary_directory(),
             agent_folders,
             program_folders: needs.program_folders(&self.paths, &self.program),
             agent_env: needs.env_names(),

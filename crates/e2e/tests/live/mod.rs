@@ -10,6 +10,7 @@ mod errors;
 mod permission;
 mod processes;
 mod rig;
+mod sandboxed;
 mod sdk;
 mod stage;
 mod stop;

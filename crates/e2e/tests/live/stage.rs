@@ -38,7 +38,17 @@ pub(super) enum Reply {
 
 impl Stage {
     pub(super) fn new(rig: &'static Rig) -> Stage {
+        Stage::with_config(rig, "", "")
+    }
+
+    /// With a configuration and a policy of the user, in which `{model}` is the address of the model server.
+    pub(super) fn with_config(rig: &'static Rig, config: &str, policy: &str) -> Stage {
         let (home, model) = (Home::new(), FakeModel::start());
+        let folder = home.path().join("config");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("config.toml"), config).unwrap();
+        let address = model.url().split('/').nth(2).unwrap().to_owned();
+        fs::write(folder.join("policy.toml"), policy.replace("{model}", &address)).unwrap();
         let project = home.path().join("project");
         fs::create_dir_all(&project).unwrap();
         let cli = rig.cli(&home.path().join("own"), &model.url());
@@ -171,7 +181,7 @@ impl Stage {
 
 fn connect(rig: &Rig, cli: &Cli, project: &Path, home: &Home) -> (Client, Value) {
     let mut client = home.dial();
-    let agent = json!({ "name": rig.id, "argv": rig.argv(cli) });
+    let agent = json!({ "name": rig.agent, "argv": rig.argv(cli) });
     let params = json!({ "agent": agent, "cwd": project, "env": cli.env });
     client.notify("_jackfield/connect", &params);
     let hello = client.hello_aware();
