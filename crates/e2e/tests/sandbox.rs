@@ -237,6 +237,7 @@ fn profile_is_in_the_log_and_an_unknown_one_is_refused_with_the_names_of_all() {
     let rows = print(&["sessions", "list", "--format", "json"]);
     let rows: serde_json::Value = serde_json::from_str(&rows).unwrap();
     let session = rows["sessions"][0]["sessionId"].as_str().unwrap();
+    assert_eq!(rows["sessions"][0]["sandbox"], "workspace");
     let log = print(&["log", session, "--format", "json"]);
     assert!(log.contains(r#""sandbox":"workspace""#), "{log}");
     let refused = run("homework");

@@ -83,7 +83,9 @@ impl AcpCommand {
         }
         let mut connect = choice.connect_params(&cwd);
         connect["unenforced"] = json!(self.unenforced);
-        connect["sandbox"] = json!(self.sandbox);
+        if let Some(profile) = &self.sandbox {
+            connect["sandbox"] = json!(profile);
+        }
         if self.isolated {
             let (hub, socket) = InProcessHub::start(context.daemon.paths())?;
             let relayed = self.relay_stdio(socket, connect, &InProcessLink);

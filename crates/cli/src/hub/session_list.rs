@@ -49,6 +49,8 @@ pub(crate) struct SessionRow {
     /// Agents and launch variants that were tried before, each with the reason why it is not used.
     #[serde(default)]
     pub(crate) fallback: Value,
+    /// The sandbox profile; none if the agent runs without limits.
+    pub(crate) sandbox: Option<String>,
     /// What the session waits for, in a sentence.
     pub(crate) doing: Option<String>,
     /// The unchanged JSON, for `--format json`.

@@ -238,6 +238,9 @@ impl Session {
         if let Some(fallback) = &state.fallback {
             row["fallback"] = serde_json::from_str(fallback.as_str()).unwrap_or_default();
         }
+        if let Some(profile) = &state.sandbox {
+            row["sandbox"] = json!(profile);
+        }
         self.describe_activity(parts, &mut row);
         row
     }

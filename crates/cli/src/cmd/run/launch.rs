@@ -146,7 +146,9 @@ impl AgentLaunch {
     ) -> Result<Value, CommandError> {
         let mut params = self.choice.connect_params(&self.cwd);
         params["unenforced"] = json!(self.unenforced);
-        params["sandbox"] = json!(self.sandbox);
+        if let Some(profile) = &self.sandbox {
+            params["sandbox"] = json!(profile);
+        }
         // This command gives up first, with its own hint.
         let start_seconds = self.start_seconds.saturating_add(DAEMON_GRACE_SECONDS);
         params["startTimeoutMs"] = json!(start_seconds.saturating_mul(1_000));

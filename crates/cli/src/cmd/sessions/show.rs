@@ -86,6 +86,7 @@ fn print_row(context: &CommandContext, row: &SessionRow) -> Result<(), CommandEr
         ("policy", row.unheard.clone().unwrap_or_default()),
         ("agent", row.agent.clone()),
         ("fallback", row.describe_fallback().unwrap_or_default()),
+        ("sandbox", row.sandbox.clone().unwrap_or_default()),
         ("command", quote_argv(&row.argv)),
         ("pid", row.pid.map(|it| it.to_string()).unwrap_or_default()),
         ("agent id", row.agent_session.clone()),
