@@ -107,7 +107,8 @@ fn all_created_files_and_directories_are_private_with_umask_000() {
     drop(client);
     run(&home, &["daemon", "stop"]);
     assert_private(home.path());
-    for name in ["state/journal.db", "state/agent.db", "state/trusted.json", "config/agents"] {
+    for name in ["state/journal.db", "state/agent/agent.db", "state/trusted.json", "config/agents"]
+    {
         assert!(home.path().join(name).exists(), "{name} was not created");
     }
 }

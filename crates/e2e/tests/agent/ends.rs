@@ -133,7 +133,7 @@ fn stdout_is_the_protocol_and_nothing_else_and_stderr_the_log() {
         // It answers what it was asked before it ends.
         let waits = std::thread::spawn(move || child.wait_with_output().unwrap());
         wait_for("the session in the store", Duration::from_secs(10), || {
-            home.path().join("state/agent.db").exists().then_some(())
+            home.path().join("state/agent/agent.db").exists().then_some(())
         });
         drop(stdin);
         waits.join().unwrap()

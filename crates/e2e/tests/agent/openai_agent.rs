@@ -59,7 +59,7 @@ fn bridge_only_passes_text_between_client_and_model() {
     let place = desk.place(&session);
     let refused: Value = desk.client.ask("session/load", &place)["error"].clone();
     assert!(refused["data"].to_string().contains("session loading is not supported"), "{refused}");
-    assert!(!desk.home.path().join("state/agent.db").exists(), "nothing is stored");
+    assert!(!desk.home.path().join("state/agent/agent.db").exists(), "nothing is stored");
 }
 
 #[test]
