@@ -9,7 +9,7 @@ use crate::{
     journal_inputs::{JournalReader, to_append_failure, to_read_failure, to_read_input},
     metrics::LoopCounters,
     observe,
-    sandbox::{AgentSandboxes, LaunchNeeds},
+    sandbox::{AgentSandboxes, HostAsks, LaunchNeeds},
     served::{AgentServices, ServedResponse},
     spawn_context::SpawnContext,
 };
@@ -51,6 +51,7 @@ pub(crate) struct HubEffects {
     pub(crate) agent_registry: AgentRegistry,
     pub(crate) served: AgentServices,
     pub(crate) sandboxes: AgentSandboxes,
+    pub(crate) host_asks: HostAsks,
     pub(crate) spawn_context: SpawnContext,
     pub(crate) counters: LoopCounters,
     pub(crate) agent_events: Sender<(AgentId, AgentProcessEvent)>,
@@ -82,6 +83,7 @@ impl HubEffects {
             agent_registry,
             served,
             sandboxes,
+            host_asks: HostAsks::default(),
             spawn_context,
             counters: LoopCounters::default(),
             agent_events,
@@ -234,6 +236,9 @@ impl HubEffects {
     }
 
     fn send_to_agent(&mut self, agent: AgentId, text: Bytes) {
+        if self.host_asks.take_answer(agent, &text) {
+            return;
+        }
         let Some(handle) = self.agents.get_mut(&agent) else { return };
         match handle.send(text) {
             Ok(()) => {
@@ -320,6 +325,7 @@ impl HubEffects {
     pub(crate) fn on_agent_gone(&mut self, agent: AgentId) {
         self.served.on_gone(agent);
         self.sandboxes.on_gone(agent);
+        self.host_asks.on_gone(agent);
     }
 
     fn on_spawn_failed(&mut self, agent: AgentId, status: String, shortage: bool) {

@@ -251,3 +251,47 @@ fn profile_is_in_the_log_and_an_unknown_one_is_refused_with_the_names_of_all() {
 fn path_text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
+
+/// The answer to a request for this host, as a terminal of the agent prints it; the user answers with this option.
+fn fetch(
+    scene: &SandboxScene,
+    client: &mut Client,
+    session: &str,
+    option: &str,
+) -> (usize, String) {
+    let script = scene.work.join("fetch.py");
+    let text = "import urllib.request, urllib.error\n\
+        try: print(urllib.request.urlopen('http://unknown.invalid/', timeout=20).status)\n\
+        except urllib.error.HTTPError as error: print(error.code, error.read().decode())\n";
+    fs::write(&script, text).unwrap();
+    let before = client.text().len();
+    let prompt =
+        client.send_prompt(session, &format!("terminal /usr/bin/python3 {}", script.display()));
+    let mut asks = 0;
+    loop {
+        let message = client.next(BOUND).expect("the turn ends");
+        if message["method"] == "session/request_permission" {
+            asks += 1;
+            assert_eq!(message["params"]["toolCall"]["title"], "Connect to unknown.invalid:80");
+            let outcome = json!({ "outcome": "selected", "optionId": option });
+            client.respond(&message, &json!({ "outcome": outcome }));
+        } else if message["id"] == prompt && message["method"].is_null() {
+            return (asks, client.text()[before..].to_owned());
+        }
+    }
+}
+
+#[test]
+fn user_is_asked_about_a_host_that_no_rule_names() {
+    let scene = SandboxScene::new(TestedLayer::Bubblewrap);
+    let mut client = scene.connect(&scene.home.fake_agent(&[]), "workspace");
+    let session = client.open(&scene.work);
+    let (asks, refused) = fetch(&scene, &mut client, &session, "refuse-connection");
+    assert!(asks == 1 && refused.contains("403"), "{asks} {refused}");
+    // The name does not exist: an allowed connection fails at the name server.
+    let (asks, allowed) = fetch(&scene, &mut client, &session, "allow-host-in-session");
+    assert!(asks == 1 && allowed.contains("502"), "{asks} {allowed}");
+    let (asks, allowed) = fetch(&scene, &mut client, &session, "refuse-connection");
+    assert!(asks == 0 && allowed.contains("502"), "{asks} {allowed}");
+    scene.daemon.stop();
+}

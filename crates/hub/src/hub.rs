@@ -5,7 +5,7 @@ use crate::{
     context::HubContext, limits, parts::HubParts, session::Session, sessions::Sessions,
     timer::HubTimer,
 };
-use jackfield_events::{SessionSummary, TenantName};
+use jackfield_events::{AgentSessionId, SessionSummary, TenantName};
 use jackfield_protocol::{Fault, is_planted};
 use std::collections::BTreeMap;
 
@@ -185,6 +185,14 @@ impl Hub {
     /// The summary of a session.
     pub fn session(&self, id: &SessionId) -> Option<&SessionSummary> {
         self.sessions.get(id).map(Session::summary)
+    }
+
+    /// The agent's id of the session that it serves, if it serves exactly one.
+    pub fn only_session_of(&self, agent: AgentId) -> Option<&AgentSessionId> {
+        let [session] = &*self.parts.agents.processes.get(&agent)?.slots.sessions else {
+            return None;
+        };
+        Some(self.sessions.get(session)?.agent_session_id())
     }
 
     /// The working directories of the sessions that an agent serves.

@@ -17,6 +17,7 @@ use crate::{
 };
 use jackfield_agents::{AgentProcessEvent, StopUrgency};
 use jackfield_hub::{AgentId, ConnId, Exit, Hub, Input, Output, Time};
+use jackfield_network_proxy::HostQuestion;
 use jackfield_protocol::{FRAME_BYTES_MAX, FRAME_ROOM_BYTES, Kind};
 use jackfield_transport::{ClientEvent, ClientStream};
 use receivers::LoopEvent;
@@ -139,6 +140,7 @@ impl MainLoop {
             Some((conn, event)) = receivers.clients.recv() => LoopEvent::Client(conn, event),
             Some(done) = receivers.served.recv() => LoopEvent::Served(done),
             Some((id, event)) = receivers.terminals.recv() => LoopEvent::Terminal(id, event),
+            Some((agent, it)) = receivers.host_questions.recv() => LoopEvent::HostQuestion(agent, it),
             Some(accepted) = receivers.accepted.recv() => LoopEvent::Accepted(accepted),
             Some(request) = receivers.snapshot_requests.recv() => LoopEvent::Snapshot(request),
             Some(signal) = receivers.signals.recv() => LoopEvent::Signal(signal),
@@ -168,6 +170,7 @@ impl MainLoop {
                 self.effects.add_served_inputs(answers);
                 self.feed_all();
             }
+            LoopEvent::HostQuestion(agent, question) => self.on_host_question(agent, question),
             LoopEvent::Accepted(accepted) => self.on_accepted(accepted),
             LoopEvent::Snapshot(request) => {
                 let snapshot = MetricsSnapshot::new(self.hub.gauges(), &self.effects.counters);
@@ -244,6 +247,16 @@ impl MainLoop {
                 }
                 self.effects.agents.remove(&agent);
             }
+        }
+    }
+
+    /// A sandboxed process connects to a host that no rule names. The user is asked in the session of the agent; without one
+    /// the question is dropped, which refuses the connection.
+    fn on_host_question(&mut self, agent: AgentId, question: HostQuestion) {
+        let Some(session) = self.hub.only_session_of(agent).cloned() else { return };
+        match self.effects.host_asks.open_request(agent, &session, question) {
+            Ok(frame) => self.feed(Input::AgentSpoke { agent, frame }),
+            Err(error) => tracing::error!(%error, "no random numbers; refusing a connection"),
         }
     }
 

@@ -3,13 +3,16 @@
 //! The crate `sandbox` makes plans and enforces them, the crate `network-proxy` decides about hosts. This module
 //! knows the folders of this daemon and what the agent needs.
 
+mod host_asks;
 mod launch_needs;
 mod proxy_thread;
 
+pub(crate) use host_asks::HostAsks;
 pub(crate) use launch_needs::LaunchNeeds;
 
 use crate::{agent_files::FileVersion, paths::Paths};
 use jackfield_hub::{AgentId, SandboxRequest};
+use jackfield_network_proxy::HostQuestion;
 use jackfield_private_files as private_files;
 use jackfield_sandbox::{
     os::{LayerSupport, choose_layer, delete_left_directories, layer_support},
@@ -24,6 +27,7 @@ use std::{
     path::{Path, PathBuf},
     sync::Arc,
 };
+use tokio::sync::mpsc::Sender;
 
 /// The profile of agents for which none is configured.
 const DEFAULT_PROFILE: &str = "open";
@@ -60,12 +64,17 @@ impl AgentSandbox {
 }
 
 impl AgentSandboxes {
-    pub(crate) fn new(paths: Paths, program: PathBuf) -> AgentSandboxes {
+    /// Questions about hosts are sent to `questions`.
+    pub(crate) fn new(
+        paths: Paths,
+        program: PathBuf,
+        questions: Sender<(AgentId, HostQuestion)>,
+    ) -> AgentSandboxes {
         remove_old_sockets(&paths);
         for folder in temporary_folders() {
             delete_left_directories(&folder);
         }
-        let (profiles, proxies) = (ProfileSet::built_in(), ProxyThread::default());
+        let (profiles, proxies) = (ProfileSet::built_in(), ProxyThread::new(questions));
         let mut sandboxes =
             AgentSandboxes { paths, program, profiles, policy_version: None, proxies };
         if let Err(why) = sandboxes.refresh_profiles() {

@@ -1,7 +1,9 @@
 //! The thread that serves the network proxies of sandboxed agents, one Unix socket for each process.
 
 use jackfield_hub::AgentId;
-use jackfield_network_proxy::{HostRules, ProxyConfig, ProxyReport, ProxyVerdict, serve_proxy};
+use jackfield_network_proxy::{
+    HostQuestion, HostRules, ProxyConfig, ProxyReport, ProxyVerdict, serve_proxy,
+};
 use std::{
     collections::BTreeMap,
     fs, io,
@@ -12,15 +14,21 @@ use tokio::{runtime::Handle, sync::mpsc, task::AbortHandle};
 
 /// Reports that wait to be logged; more are counted.
 const REPORTS_MAX: usize = 256;
+/// Questions of one proxy that wait for the daemon.
+const QUESTIONS_MAX: usize = 16;
 
 /// The proxies by agent. The thread is started with the first one.
-#[derive(Default)]
 pub(super) struct ProxyThread {
+    questions: mpsc::Sender<(AgentId, HostQuestion)>,
     runtime: Option<Handle>,
     running: BTreeMap<AgentId, AbortHandle>,
 }
 
 impl ProxyThread {
+    pub(super) fn new(questions: mpsc::Sender<(AgentId, HostQuestion)>) -> ProxyThread {
+        ProxyThread { questions, runtime: None, running: BTreeMap::new() }
+    }
+
     pub(super) fn start(
         &mut self,
         agent: AgentId,
@@ -31,17 +39,24 @@ impl ProxyThread {
         let listener = UnixListener::bind(socket)?;
         fs::set_permissions(socket, fs::Permissions::from_mode(0o600))?;
         listener.set_nonblocking(true)?;
+        let to_daemon = self.questions.clone();
         let serve = async move {
             let Ok(listener) = tokio::net::UnixListener::from_std(listener) else { return };
-            // Without a receiver, hosts that no rule names are refused.
-            let (questions, _) = mpsc::channel(1);
+            let (questions, mut asked) = mpsc::channel(QUESTIONS_MAX);
+            let ask = async move {
+                while let Some(question) = asked.recv().await {
+                    // A question that cannot be passed on is dropped, which refuses the connection.
+                    let _dropped = to_daemon.try_send((agent, question));
+                }
+            };
             let (reports, mut received) = mpsc::channel(REPORTS_MAX);
             let log = async move {
                 while let Some(report) = received.recv().await {
                     log_report(agent, &report);
                 }
             };
-            tokio::join!(serve_proxy(listener, ProxyConfig::new(rules), questions, reports), log);
+            let config = ProxyConfig::new(rules);
+            tokio::join!(serve_proxy(listener, config, questions, reports), ask, log);
         };
         self.running.insert(agent, runtime.spawn(serve).abort_handle());
         Ok(())
