@@ -8,7 +8,7 @@ use jackfield_journal::{
     NonBlockingJournal, OpenError,
 };
 use jackfield_nats_access::NatsServers;
-use jackfield_test_support::nats::Cluster;
+use jackfield_test_support::{nats::Cluster, wait::wait_for};
 use std::{
     collections::BTreeMap,
     sync::mpsc::{self, RecvTimeoutError},
@@ -56,7 +56,10 @@ fn acknowledged_events_survive_server_failures() {
     let cell = CellConfig { name: "leaders".into(), shards: 8, replicas: 3 };
     let address =
         CellAddress { servers: NatsServers::on_loopback(cluster.urls()), cell, owner: None };
-    let journal = Journal::connect(address.clone()).unwrap();
+    // A new cluster on a busy machine may not create a stream within the time limit of one request.
+    let journal = wait_for("the streams of the cell", Duration::from_mins(1), || {
+        Journal::connect(address.clone()).ok()
+    });
     let run = write_streams(&mut cluster, &journal, events, streams);
     eprintln!(
         "{} events of {streams} streams, {} appends retried, longest pause {:?}",
