@@ -13,6 +13,9 @@ pub(crate) fn cell_width(text: &str) -> usize {
     if is_printable_ascii(text) {
         return text.len();
     }
+    if is_planted("count-characters-as-cells") {
+        return text.chars().count();
+    }
     text.graphemes(true).map(cluster_width).sum()
 }
 
@@ -45,7 +48,6 @@ pub(super) fn cluster_width(cluster: &str) -> usize {
     match cluster.as_bytes() {
         [0x20..=0x7e] => 1,
         [_] => 0,
-        _ if is_planted("count-characters-as-cells") => cluster.chars().count(),
         _ => usize::from(cluster.cell_width()),
     }
 }
