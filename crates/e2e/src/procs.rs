@@ -68,6 +68,11 @@ pub fn kill_9(pid: u32) {
     let _gone_already = kill_process(as_pid(pid), Signal::KILL);
 }
 
+/// Sends SIGSTOP to a process that this test caused.
+pub fn stop(pid: u32) {
+    let _gone_already = kill_process(as_pid(pid), Signal::STOP);
+}
+
 /// Resident memory in bytes.
 pub fn resident(pid: u32) -> u64 {
     field(pid, "VmRSS:")

@@ -119,8 +119,11 @@ fn process_that_outlived_daemon_guard_and_watcher_is_ended_at_the_next_start() {
     // It has its name only when it runs.
     let watcher = wait_for("the watcher", SOON, || procs::child_named(daemon.pid(), "jf-watcher"));
     procs::kill_9(watcher);
-    procs::kill_9(guard);
+    // A guard that is stopped does not end the process when the daemon is killed, and a daemon that is dead does not when
+    // the guard is.
+    procs::stop(guard);
     daemon.kill_9();
+    procs::kill_9(guard);
     assert!(procs::is_alive(pid), "no process was left to end it");
     let daemon = group.serve(&home);
     wait_for("the end of the process", SOON, || (!procs::is_alive(pid)).then_some(()));
