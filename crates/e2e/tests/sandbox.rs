@@ -193,6 +193,30 @@ fn files_that_the_daemon_serves_follow_the_profile() {
     scene.daemon.stop();
 }
 
+/// The sockets of network proxies.
+fn proxy_sockets(home: &Home) -> Vec<String> {
+    let entries = fs::read_dir(home.path().join("run")).unwrap().flatten();
+    let names = entries.map(|it| it.file_name().to_string_lossy().into_owned());
+    names.filter(|it| it.starts_with("proxy-")).collect()
+}
+
+#[test]
+fn command_without_the_daemon_leaves_the_proxies_of_the_daemon() {
+    let scene = SandboxScene::new(TestedLayer::Bubblewrap);
+    let mut client = scene.connect(&scene.home.fake_agent(&[]), "workspace");
+    client.open(&scene.work);
+    let before = proxy_sockets(&scene.home);
+    assert_eq!(before.len(), 1);
+    let agent = scene.home.fake_agent(&[]);
+    let mut args = vec!["run", "--isolated", "--sandbox", "workspace", "--cwd"];
+    args.extend([path_text(&scene.work), "hello", "--"]);
+    args.extend(agent.iter().map(String::as_str));
+    let output = scene.home.run(&args, BOUND);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(proxy_sockets(&scene.home), before);
+    scene.daemon.stop();
+}
+
 fn nothing_is_left(layer: TestedLayer) {
     let scene = SandboxScene::new(layer);
     let mut client = scene.connect(&scene.home.fake_agent(&["--ignore-term"]), "workspace");
@@ -202,10 +226,8 @@ fn nothing_is_left(layer: TestedLayer) {
     scene.daemon.kill_9();
     wait_for("all processes to end", BOUND, || scene.home.alive(&[]).is_empty().then_some(()));
     let daemon = scene.home.serve(&[]);
-    let entries = fs::read_dir(scene.home.path().join("run")).unwrap();
-    let sockets: Vec<_> = entries.flatten().map(|it| it.file_name()).collect();
-    let is_left = |it: &std::ffi::OsString| it.to_string_lossy().starts_with("proxy-");
-    assert!(!sockets.iter().any(is_left), "{sockets:?}");
+    let sockets = proxy_sockets(&scene.home);
+    assert!(sockets.is_empty(), "{sockets:?}");
     daemon.stop();
 }
 

@@ -24,6 +24,7 @@ use jackfield_sandbox::{
 use proxy_thread::ProxyThread;
 use std::{
     fs,
+    os::unix::net::UnixStream,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -145,11 +146,14 @@ impl AgentSandboxes {
                 socket.display()
             )
         };
+        private_files::create_dir(&self.paths.runtime).map_err(failed)?;
         self.proxies.start(agent, socket, rules).map_err(failed)
     }
 
+    /// A command without the daemon has agents with the same numbers, and the same folder.
     fn proxy_socket(&self, agent: AgentId) -> PathBuf {
-        self.paths.runtime.join(format!("{SOCKET_PREFIX}{}.sock", agent.0))
+        let name = format!("{SOCKET_PREFIX}{}-{}.sock", std::process::id(), agent.0);
+        self.paths.runtime.join(name)
     }
 
     fn own_folders(&self) -> Vec<PathBuf> {
@@ -216,11 +220,12 @@ fn temporary_folders() -> Vec<PathBuf> {
     [std::env::temp_dir()].into_iter().chain(system).chain(caches).collect()
 }
 
-/// Removes the sockets of a daemon that was killed.
+/// Removes the sockets of processes that were killed: no process listens on them.
 fn remove_old_sockets(paths: &Paths) {
     let entries = fs::read_dir(&paths.runtime).into_iter().flatten().flatten();
     for entry in entries {
-        if entry.file_name().as_encoded_bytes().starts_with(SOCKET_PREFIX.as_bytes()) {
+        let is_proxy = entry.file_name().as_encoded_bytes().starts_with(SOCKET_PREFIX.as_bytes());
+        if is_proxy && UnixStream::connect(entry.path()).is_err() {
             let _gone = fs::remove_file(entry.path());
         }
     }

@@ -10,15 +10,15 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// A process outside the sandbox, which ends with the test.
-struct Victim(Child);
+struct OutsideProcess(Child);
 
-impl Victim {
-    fn start() -> Victim {
-        Victim(Command::new("sleep").arg("60").spawn().unwrap())
+impl OutsideProcess {
+    fn start() -> OutsideProcess {
+        OutsideProcess(Command::new("sleep").arg("60").spawn().unwrap())
     }
 }
 
-impl Drop for Victim {
+impl Drop for OutsideProcess {
     fn drop(&mut self) {
         let _ended = self.0.kill();
         let _reaped = self.0.wait();
@@ -26,7 +26,7 @@ impl Drop for Victim {
 }
 
 fn assert_victim_safe(attack: &str) {
-    let victim = Victim::start();
+    let victim = OutsideProcess::start();
     let pid = victim.0.id().to_string();
     assert_refused(&NetworkPlan::None, |_| words(&[attack, &pid]));
 }
