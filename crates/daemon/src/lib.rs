@@ -17,6 +17,7 @@
 mod added_listeners;
 mod agent_files;
 mod agent_registry;
+mod agent_start;
 mod append_queue;
 mod boot;
 mod boot_error;

@@ -5,6 +5,7 @@ mod breaker;
 mod early_updates;
 mod pending_request;
 mod restore_method;
+mod sandbox;
 mod slots;
 #[cfg(test)]
 mod variant_tests;
@@ -181,14 +182,6 @@ impl Agent {
         fits || self.launch.variant == launch.variant
     }
 
-    /// Whether its sandbox is the one that a session with this launch gets. The directories of a session are part of it.
-    pub(crate) fn has_sandbox_for(&self, launch: &Launch) -> bool {
-        let has_directories = self.launch.cwd == launch.cwd
-            && self.launch.sandbox.directories == launch.sandbox.directories;
-        let is_limited = self.sandbox.is_some() || self.launch.sandbox.profile.is_some();
-        self.launch.sandbox.profile == launch.sandbox.profile && (!is_limited || has_directories)
-    }
-
     /// Whether it serves no client and no session yet.
     pub(crate) fn is_warm(&self) -> bool {
         self.slots.is_empty() && !self.stopping
@@ -258,17 +251,6 @@ impl Agents {
         if let Some(agent) = self.processes.get_mut(&agent) {
             agent.never_asks = true;
         }
-    }
-
-    pub(crate) fn set_sandbox(&mut self, agent: AgentId, profile: Arc<str>) {
-        if let Some(agent) = self.processes.get_mut(&agent) {
-            agent.sandbox = Some(profile);
-        }
-    }
-
-    /// The sandbox profile of a process; none if it runs without limits.
-    pub(crate) fn sandbox_of(&self, agent: AgentId) -> Option<Arc<str>> {
-        self.processes.get(&agent)?.sandbox.clone()
     }
 
     /// The launch variant of the catalog that is started for an agent. If another one can be tried,
