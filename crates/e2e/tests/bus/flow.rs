@@ -90,7 +90,7 @@ fn a_worker_that_does_not_read_for_a_while_gets_everything_in_the_end() {
 }
 
 #[test]
-fn a_client_that_never_reads_is_closed_in_time_and_keeps_nobody_else() {
+fn client_that_never_reads_is_closed_and_its_worker_serves_others() {
     let home = Home::new();
     let mut config = one_pool(&home, 2);
     config["limits"] = json!({ "max_output_queue": 1 << 20, "backpressure_timeout_sec": 2 });
@@ -100,15 +100,17 @@ fn a_client_that_never_reads_is_closed_in_time_and_keeps_nobody_else() {
     let begin = Instant::now();
     let burst = json!({ "sessionId": "s", "n": BURST });
     say_all(&mut stream, [request(1, "burst", &burst)]);
-    bus.until_said("and none was read in 20");
+    bus.until_said("and none was read in ");
     assert!(Duration::from_secs(2) < begin.elapsed(), "{:?}", begin.elapsed());
-    // The worker that waited for it is free again: both serve.
-    let workers: std::collections::BTreeSet<u32> =
-        (0..4).map(|_| pid(&other.ask("echo", &json!({})))).collect();
-    assert_eq!(workers.len(), 2);
+    // Both workers serve the other client as soon as the one that waited has finished its burst.
+    let mut workers = std::collections::BTreeSet::new();
+    jackfield_e2e::wait_for("answers of both workers", Duration::from_secs(20), || {
+        workers.insert(pid(&other.ask("echo", &json!({}))));
+        (workers.len() == 2).then_some(())
+    });
     let peak = procs::resident_peak(bus.child.id());
     assert!(peak < 64 << 20, "{} MiB", peak >> 20);
-    // It hears what was on its way, and then the end.
+    // The client can still read what was sent before the end of its connection.
     let mut heard = Vec::new();
     stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     let ended = stream.read_to_end(&mut heard);
