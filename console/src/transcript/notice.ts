@@ -55,6 +55,11 @@ function describeEvent(event: LogEvent): Sentence | undefined {
       return { text: describeCancellation(member(event, "step")) };
     case "refused":
       return { text: `Refused ${text("operation")} from ${text("by")}: ${text("why")}`, level: "warning" };
+    case "hostRefused": {
+      const port = member(event, "port");
+      const host = port === undefined ? text("host") : `${text("host")}:${String(port)}`;
+      return { text: `The sandbox refused the connection to ${host}: ${text("why")}`, level: "warning" };
+    }
     case "leftOut": {
       const sizes = `${String(member(event, "bytes"))} bytes exceed the limit of ${String(member(event, "limit"))} bytes`;
       return { text: `Left out ${text("what")} of the agent: ${sizes}`, level: "warning" };

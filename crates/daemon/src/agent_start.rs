@@ -48,8 +48,8 @@ impl HubEffects {
         let mut argv = launch_command.argv;
         if let Some(sandbox) = sandbox {
             argv = sandbox.wrap_command(argv);
-            let profile = sandbox.profile.clone();
-            self.inputs.push_back(Input::AgentSandboxed { agent, profile });
+            let sandbox = Arc::new(sandbox.to_event());
+            self.inputs.push_back(Input::AgentSandboxed { agent, sandbox });
         }
         let stdout_format = StdoutFormat::Frames;
         let command = LaunchCommand { argv, cwd, env: launch_command.env, stdout_format };

@@ -77,8 +77,8 @@ pub(crate) fn assemble_loop(
     let config = Config { host, keep_asleep, lost_records, ..options.settings.hub_config(seed) };
     let notify_settings = options.settings.notify.clone();
     let (paths, program) = (options.paths.clone(), options.guard.program.clone());
-    let (host_questions, host_question_rx) = mpsc::channel(64);
-    let sandboxes = AgentSandboxes::new(paths.clone(), program.clone(), host_questions);
+    let (proxy_messages, proxy_message_rx) = mpsc::channel(64);
+    let sandboxes = AgentSandboxes::new(paths.clone(), program.clone(), proxy_messages);
     let agent_registry = AgentRegistry::new(options.settings, paths, program);
     let policy_store =
         PolicyStore::open(&options.paths, agent_registry.catalog()).map_err(BootError::Rules)?;
@@ -123,7 +123,7 @@ pub(crate) fn assemble_loop(
         clients: client_rx,
         served: served_rx,
         terminals: terminal_rx,
-        host_questions: host_question_rx,
+        proxy_messages: proxy_message_rx,
         accepted: inputs.accepted,
         snapshot_requests: inputs.snapshot_requests,
         signals,

@@ -17,6 +17,9 @@ use std::{
 /// The policy file of a project.
 pub const PROJECT_FILE: &str = ".jackfield.toml";
 
+/// The sandbox profile that permits everything.
+const OPEN_PROFILE: &str = "open";
+
 /// The number of folders behind symbolic links that are cached.
 const REAL_FOLDERS_MAX: usize = 1024;
 
@@ -57,8 +60,8 @@ struct PolicyTexts {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct TrustedText {
     text: String,
-    /// The file was removed: its allow rules no longer apply, its deny rules apply until the trust
-    /// is revoked, since an agent could have removed the file.
+    /// The file was removed: its allow rules and the sandbox profile `open` no longer apply. Its deny rules and other
+    /// profiles apply until the trust is revoked, since an agent could have removed the file.
     is_gone: bool,
 }
 
@@ -208,6 +211,7 @@ fn parse_policies(paths: &Paths, texts: &PolicyTexts) -> Result<PolicySet, Polic
         let mut policy = policy.map_err(|errors| PolicyStoreError::Invalid { path, errors })?;
         if trusted.is_gone {
             policy.rules.retain(|it| it.effect != RuleEffect::Allow);
+            policy.sandbox = policy.sandbox.filter(|it| it != OPEN_PROFILE);
         }
         projects.insert(project.clone(), policy);
     }

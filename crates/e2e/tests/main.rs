@@ -51,6 +51,7 @@ mod resume_http;
 mod runner;
 mod runtime_dir;
 mod sandbox;
+mod sandbox_explain;
 mod sdk;
 mod sdk_client;
 mod sdk_web;

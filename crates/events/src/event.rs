@@ -1,11 +1,11 @@
 //! One entry of a session's log.
 
 use crate::{
-    AgentBound, AgentExited, AgentMessage, AgentQuiet, AgentSuspended, EventKind, MessageDropped,
-    OperationRefused, PromptQueued, PromptWithdrawn, QueueReordered, RawJson, RequestServed,
-    RuleLearned, Seq, SessionForked, SessionId, SessionImported, SessionMoved, SessionOpened,
-    SettingChanged, Time, TurnCancelled, TurnEnded, TurnStarted, UnaskedCall, UserAnswered,
-    UserAsked,
+    AgentBound, AgentExited, AgentMessage, AgentQuiet, AgentSuspended, ConnectionRefused,
+    EventKind, MessageDropped, OperationRefused, PromptQueued, PromptWithdrawn, QueueReordered,
+    RawJson, RequestServed, RuleLearned, SandboxApplied, Seq, SessionForked, SessionId,
+    SessionImported, SessionMoved, SessionOpened, SettingChanged, Time, TurnCancelled, TurnEnded,
+    TurnStarted, UnaskedCall, UserAnswered, UserAsked,
 };
 use jackfield_protocol::{Frame, redact};
 use serde::{Deserialize, Serialize};
@@ -37,6 +37,8 @@ pub enum EventBody<J = RawJson> {
     Asked(UserAsked<J>),
     Answered(UserAnswered<J>),
     Refused(OperationRefused<J>),
+    Sandboxed(SandboxApplied<J>),
+    HostRefused(ConnectionRefused),
     LeftOut(MessageDropped),
     Learned(RuleLearned<J>),
     Unasked(UnaskedCall<J>),
@@ -94,6 +96,8 @@ impl<J> EventBody<J> {
             EventBody::Asked(_) => EventKind::Asked,
             EventBody::Answered(_) => EventKind::Answered,
             EventBody::Refused(_) => EventKind::Refused,
+            EventBody::Sandboxed(_) => EventKind::Sandboxed,
+            EventBody::HostRefused(_) => EventKind::HostRefused,
             EventBody::LeftOut(_) => EventKind::LeftOut,
             EventBody::Learned(_) => EventKind::Learned,
             EventBody::Unasked(_) => EventKind::Unasked,
@@ -133,6 +137,10 @@ impl EventBody {
             EventBody::Asked(it) => len(&it.frame),
             EventBody::Answered(it) => len(&it.answer),
             EventBody::Refused(it) => it.why.len() + it.peer.as_ref().map_or(0, len),
+            EventBody::Sandboxed(it) => {
+                len(&it.plan) + it.hosts.iter().map(String::len).sum::<usize>()
+            }
+            EventBody::HostRefused(it) => it.host.len() + it.why.len() + it.way_out.len(),
             EventBody::Learned(it) => len(&it.rule),
             EventBody::Unasked(it) => len(&it.call),
             EventBody::Served(it) => len(&it.call),

@@ -27,6 +27,8 @@ pub enum EventKind {
     Asked,
     Answered,
     Refused,
+    Sandboxed,
+    HostRefused,
     LeftOut,
     Learned,
     Unasked,
@@ -68,6 +70,8 @@ impl EventKind {
             | EventKind::Moved
             | EventKind::Bound
             | EventKind::Refused
+            | EventKind::Sandboxed
+            | EventKind::HostRefused
             | EventKind::LeftOut
             | EventKind::Unasked
             | EventKind::Served

@@ -242,6 +242,30 @@ pub struct OperationRefused<J = RawJson> {
     pub peer: Option<J>,
 }
 
+/// The agent's process of this session runs in a sandbox. Follows the event that binds the process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SandboxApplied<J = RawJson> {
+    pub profile: Arc<str>,
+    /// The hosts that the process may connect to without a question, if its network is limited to hosts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<String>,
+    /// What the process may do: the `SandboxPlan` of the crate `sandbox`.
+    pub plan: J,
+}
+
+/// The sandbox refused a connection of the agent. The same refusal is logged once per process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ConnectionRefused {
+    pub host: Arc<str>,
+    /// None if the host is invalid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<u16>,
+    pub why: Arc<str>,
+    /// What the agent or the user can do about it.
+    pub way_out: Arc<str>,
+}
+
 /// A message of the agent exceeded the size limit and was dropped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessageDropped {

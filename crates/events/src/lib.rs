@@ -32,11 +32,11 @@ pub use id::{AgentName, AgentSessionId, HostId, Seq, SessionId, TenantName, Time
 pub use keyed_prompts::{KeyedPrompt, KeyedPrompts, SESSION_CANCELLED, is_key_expired};
 pub use kind::EventKind;
 pub use kinds::{
-    AgentBound, AgentExited, AgentMessage, AgentQuiet, AgentSuspended, MessageDropped,
-    OperationRefused, PromptCapabilities, PromptQueued, PromptWithdrawn, QueueReordered,
-    RequestServed, RuleLearned, SessionForked, SessionImported, SessionMoved, SessionOpened,
-    SettingChanged, TurnCancelled, TurnEnded, TurnStarted, UnaskedCall, UserAnswered, UserAsked,
-    WITHDRAWN_BY_PREFIX, WITHDRAWN_BY_SENDER,
+    AgentBound, AgentExited, AgentMessage, AgentQuiet, AgentSuspended, ConnectionRefused,
+    MessageDropped, OperationRefused, PromptCapabilities, PromptQueued, PromptWithdrawn,
+    QueueReordered, RequestServed, RuleLearned, SandboxApplied, SessionForked, SessionImported,
+    SessionMoved, SessionOpened, SettingChanged, TurnCancelled, TurnEnded, TurnStarted,
+    UnaskedCall, UserAnswered, UserAsked, WITHDRAWN_BY_PREFIX, WITHDRAWN_BY_SENDER,
 };
 pub use line::InvalidEvent;
 pub use outcome::{

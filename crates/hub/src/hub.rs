@@ -74,7 +74,10 @@ impl Hub {
             Input::AgentVariantChosen { agent, variant, next } => {
                 parts.agents.set_variant(agent, variant, next);
             }
-            Input::AgentSandboxed { agent, profile } => parts.agents.set_sandbox(agent, profile),
+            Input::AgentSandboxed { agent, sandbox: it } => parts.agents.set_sandbox(agent, it),
+            Input::ConnectionRefused { agent, refused: it } => {
+                sessions.on_connection_refused(parts, agent, &it);
+            }
             Input::AgentSpoke { agent, frame } => {
                 sessions.on_agent_message(parts, agent, frame);
                 parts.charge_agent_message(agent);
@@ -85,9 +88,7 @@ impl Hub {
             Input::AgentGone { agent, exit } => sessions.on_agent_gone(parts, agent, &exit),
             Input::AgentsChanged { agents, pools } => parts.change_agents(agents, pools),
             Input::SettingsChanged { default_agent, sleep, liveness, mcp } => {
-                let config = &mut parts.cx.config;
-                (config.default_agent, config.mcp) = (default_agent, mcp);
-                (config.sleep, config.liveness) = (sleep, liveness);
+                parts.cx.config.change_settings(default_agent, sleep, liveness, mcp);
             }
             Input::Durable { session, upto } => self.on_durable(&session, upto),
             Input::AppendFailed { session, why } => sessions.on_append_failed(parts, &session, why),

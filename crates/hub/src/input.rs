@@ -4,7 +4,9 @@ use crate::{
     AgentId, AgentPool, ConnId, Launch, Liveness, McpConfig, PeerProcess, PolicySet, Seq,
     SessionId, Sleep, StorageFault, Usage,
 };
-use jackfield_events::{AgentName, HostId, SessionEvent, SessionSummary, TenantName};
+use jackfield_events::{
+    AgentName, ConnectionRefused, HostId, SandboxApplied, SessionEvent, SessionSummary, TenantName,
+};
 use jackfield_protocol::{Fault, Frame, LineTooLong};
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -29,8 +31,10 @@ pub enum Input {
     AgentNeverAsks { agent: AgentId },
     /// Which launch variant of the catalog is started for an agent, and the one to try if it fails.
     AgentVariantChosen { agent: AgentId, variant: Arc<str>, next: Option<Arc<str>> },
-    /// The sandbox profile of the process that is started for an agent. It is not sent if the process has no limits.
-    AgentSandboxed { agent: AgentId, profile: Arc<str> },
+    /// The sandbox of the process that is started for an agent. It is not sent if the process has no limits.
+    AgentSandboxed { agent: AgentId, sandbox: Arc<SandboxApplied> },
+    /// The sandbox of an agent refused a connection. It is sent once for the same refusal, and a limited number of times.
+    ConnectionRefused { agent: AgentId, refused: ConnectionRefused },
     /// An agent sent a message.
     AgentSpoke { agent: AgentId, frame: Frame },
     /// An agent sent a line that exceeds the limit. The line is lost.

@@ -60,6 +60,13 @@ fn read_policy(
                 DeValue::Boolean(it) => policy.reseed = Some(*it),
                 _ => reader.add_error(&value.span(), "`reseed` must be `true` or `false`"),
             },
+            "sandbox" if unknown_keys == UnknownKeys::Ignore => match value.get_ref() {
+                DeValue::String(it) => policy.sandbox = Some(it.to_string()),
+                _ => reader.add_error(
+                    &value.span(),
+                    "`sandbox` names a profile, such as \"workspace\"; profiles are defined in policy.toml",
+                ),
+            },
             // The crate `sandbox` reads the profiles.
             "sandbox" => {}
             _ if unknown_keys == UnknownKeys::Ignore => {}

@@ -38,6 +38,11 @@ impl PolicySet {
         project.or(self.user.reseed).unwrap_or(true)
     }
 
+    /// The sandbox profile that the project of a folder chooses.
+    pub fn project_sandbox(&self, cwd: &str) -> Option<&str> {
+        self.project_policy(cwd)?.sandbox.as_deref()
+    }
+
     /// Whether no rule exists outside of sessions.
     pub fn is_empty(&self) -> bool {
         self.user.rules.is_empty() && self.projects.values().all(|it| it.rules.is_empty())

@@ -146,13 +146,15 @@ pub struct Policy {
     /// Whether a lost conversation may be reseeded from a summary; absent if the file does not set
     /// it.
     pub reseed: Option<bool>,
+    /// The sandbox profile of sessions in a project; absent if the file does not choose one.
+    pub sandbox: Option<String>,
     pub rules: Vec<Rule>,
 }
 
 impl Policy {
     /// A policy of the rules that "always" answers have created in a session.
     pub fn from_learned_rules(rules: Vec<Rule>) -> Policy {
-        Policy { origin: "learned in this session".to_owned(), reseed: None, rules }
+        Policy { origin: "learned in this session".to_owned(), reseed: None, sandbox: None, rules }
     }
 }
 

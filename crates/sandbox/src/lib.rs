@@ -2,8 +2,9 @@
 //!
 //! Read in this order: [`profile`] is what agents may reach, as data that users can change. [`plan`] is
 //! what one process may do; [`planning`] makes it from a profile and the facts of one launch. [`os`]
-//! enforces it, in a process that [`subcommand`] describes.
+//! enforces it, in a process that [`subcommand`] describes. [`explanation`] says what a plan refuses.
 
+pub mod explanation;
 pub mod os;
 pub mod plan;
 pub mod planning;

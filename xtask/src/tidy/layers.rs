@@ -100,6 +100,7 @@ const LAYERS: &[CrateLayer] = &[
     layer(
         "cli",
         &[
+            "network-proxy",
             "tui",
             "private-files",
             "nats-access",

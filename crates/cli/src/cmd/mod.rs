@@ -27,6 +27,7 @@ pub(crate) mod policy;
 pub(crate) mod ps;
 pub(crate) mod queue;
 pub(crate) mod run;
+pub(crate) mod sandbox;
 pub(crate) mod sandboxed;
 pub(crate) mod serve;
 pub(crate) mod sessions;

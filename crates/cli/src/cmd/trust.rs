@@ -66,10 +66,16 @@ impl TrustCommand {
         let policy = policy_store::trust(paths, &project).map_err(trust_error)?;
         if self.format == OutputFormat::Json {
             let rules: Vec<String> = policy.rules.iter().map(ToString::to_string).collect();
-            let members = json!({ "project": project, "rules": rules });
+            let members = json!({ "project": project, "rules": rules, "sandbox": policy.sandbox });
             return print_json_document(&context.output, &members);
         }
-        context.output.print_note(&format!("{} is trusted with these rules:", project.display()));
+        if let Some(profile) = &policy.sandbox {
+            let note =
+                format!("sessions in {} use the sandbox profile `{profile}`", project.display());
+            context.output.print_note(&note);
+        }
+        let rules = if policy.rules.is_empty() { "no rules" } else { "these rules:" };
+        context.output.print_note(&format!("{} is trusted with {rules}", project.display()));
         policy.rules.iter().try_for_each(|it| context.output.print_line(&format!("  {it}")))
     }
 

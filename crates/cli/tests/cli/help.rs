@@ -71,6 +71,8 @@ const COMMANDS: &[&str] = &[
     "policy",
     "policy check",
     "policy explain",
+    "sandbox",
+    "sandbox explain",
     "trust",
     "doctor",
     "bugreport",

@@ -12,17 +12,18 @@ pub(crate) use receivers::LoopReceivers;
 use crate::{
     added_listeners::AddedListeners, clock, effects::HubEffects, freed_memory::FreedMemory,
     metrics::MetricsSnapshot, notify::UserNotifier, peers, policy_store::PolicyStore,
-    pressure::PressureMonitor, recorder::InputRecorder, service_manager::ServiceManager,
-    signals::DaemonSignal,
+    pressure::PressureMonitor, recorder::InputRecorder, sandbox::ProxyMessage,
+    service_manager::ServiceManager, signals::DaemonSignal,
 };
 use jackfield_agents::{AgentProcessEvent, StopUrgency};
-use jackfield_hub::{AgentId, ConnId, Exit, Hub, Input, Output, Time};
+use jackfield_hub::{AgentId, ConnId, Exit, Hub, Input, Output, PolicySet, Time};
 use jackfield_network_proxy::HostQuestion;
-use jackfield_protocol::{FRAME_BYTES_MAX, FRAME_ROOM_BYTES, Kind};
+use jackfield_protocol::{FRAME_BYTES_MAX, FRAME_ROOM_BYTES, Frame, Kind, acp::Method};
 use jackfield_transport::{ClientEvent, ClientStream};
 use receivers::LoopEvent;
 use std::{
     future::pending,
+    sync::Arc,
     time::{Duration, Instant},
 };
 use tokio::sync::mpsc::Sender;
@@ -140,7 +141,7 @@ impl MainLoop {
             Some((conn, event)) = receivers.clients.recv() => LoopEvent::Client(conn, event),
             Some(done) = receivers.served.recv() => LoopEvent::Served(done),
             Some((id, event)) = receivers.terminals.recv() => LoopEvent::Terminal(id, event),
-            Some((agent, it)) = receivers.host_questions.recv() => LoopEvent::HostQuestion(agent, it),
+            Some((agent, it)) = receivers.proxy_messages.recv() => LoopEvent::Proxy(agent, it),
             Some(accepted) = receivers.accepted.recv() => LoopEvent::Accepted(accepted),
             Some(request) = receivers.snapshot_requests.recv() => LoopEvent::Snapshot(request),
             Some(signal) = receivers.signals.recv() => LoopEvent::Signal(signal),
@@ -170,7 +171,10 @@ impl MainLoop {
                 self.effects.add_served_inputs(answers);
                 self.feed_all();
             }
-            LoopEvent::HostQuestion(agent, question) => self.on_host_question(agent, question),
+            LoopEvent::Proxy(agent, ProxyMessage::Question(it)) => self.on_host_question(agent, it),
+            LoopEvent::Proxy(agent, ProxyMessage::Refused(refused)) => {
+                self.feed(Input::ConnectionRefused { agent, refused });
+            }
             LoopEvent::Accepted(accepted) => self.on_accepted(accepted),
             LoopEvent::Snapshot(request) => {
                 let snapshot = MetricsSnapshot::new(self.hub.gauges(), &self.effects.counters);
@@ -220,7 +224,8 @@ impl MainLoop {
                 let now = clock::now();
                 for frame in frames {
                     if frame.kind() == Kind::Request {
-                        self.refresh_policies(agent);
+                        let changed = self.policy_store.refresh(self.hub.folders_of(agent));
+                        self.apply_policies(changed);
                     }
                     self.feed_at(now, Input::AgentSpoke { agent, frame });
                 }
@@ -265,6 +270,12 @@ impl MainLoop {
             ClientEvent::Opened => {}
             ClientEvent::Frames(frames) => {
                 for frame in frames {
+                    if is_opening(&frame) {
+                        let changed = self
+                            .policy_store
+                            .refresh(frame.params_value()["cwd"].as_str().into_iter());
+                        self.apply_policies(changed);
+                    }
                     self.feed(Input::ClientSpoke { conn, frame });
                 }
             }
@@ -281,9 +292,10 @@ impl MainLoop {
         }
     }
 
-    /// Requests of an agent are judged by the current policy files.
-    fn refresh_policies(&mut self, agent: AgentId) {
-        if let Some(policies) = self.policy_store.refresh(self.hub.folders_of(agent)) {
+    /// Requests of an agent are judged by the current policy files, and sessions get the current profile of their
+    /// project.
+    fn apply_policies(&mut self, changed: Option<Arc<PolicySet>>) {
+        if let Some(policies) = changed {
             self.feed(Input::PolicyChanged { policies });
         }
     }
@@ -373,4 +385,9 @@ fn to_exit(exit: jackfield_agents::AgentExit) -> Exit {
     };
     let started = exit.failed_to_start.is_none();
     Exit { status, stderr: exit.stderr_tail, started, shortage: exit.shortage }
+}
+
+/// Whether a request chooses the sandbox of an agent.
+fn is_opening(frame: &Frame) -> bool {
+    frame.is_method(Method::SessionNew) || frame.is_method(Method::ControlConnect)
 }

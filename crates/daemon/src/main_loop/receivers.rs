@@ -3,13 +3,13 @@
 use crate::{
     fleet::FleetCall,
     metrics::SnapshotRequest,
+    sandbox::ProxyMessage,
     served::{CompletedJob, TerminalId},
     signals::DaemonSignal,
 };
 use jackfield_agents::AgentProcessEvent;
 use jackfield_hub::{AgentId, ConnId};
 use jackfield_journal::JournalCompletion;
-use jackfield_network_proxy::HostQuestion;
 use jackfield_transport::{ClientEvent, ClientStream};
 use tokio::sync::mpsc::Receiver;
 
@@ -20,7 +20,7 @@ pub(crate) struct LoopReceivers {
     pub(crate) clients: Receiver<(ConnId, ClientEvent)>,
     pub(crate) served: Receiver<CompletedJob>,
     pub(crate) terminals: Receiver<(TerminalId, AgentProcessEvent)>,
-    pub(crate) host_questions: Receiver<(AgentId, HostQuestion)>,
+    pub(crate) proxy_messages: Receiver<(AgentId, ProxyMessage)>,
     pub(crate) accepted: Receiver<ClientStream>,
     pub(crate) snapshot_requests: Receiver<SnapshotRequest>,
     pub(crate) signals: Receiver<DaemonSignal>,
@@ -35,7 +35,7 @@ pub(super) enum LoopEvent {
     Client(ConnId, ClientEvent),
     Served(CompletedJob),
     Terminal(TerminalId, AgentProcessEvent),
-    HostQuestion(AgentId, HostQuestion),
+    Proxy(AgentId, ProxyMessage),
     Accepted(ClientStream),
     Snapshot(SnapshotRequest),
     Signal(DaemonSignal),

@@ -2,8 +2,11 @@
 
 use crate::paths::Paths;
 use jackfield_catalog::{EnvRules, SandboxNeeds};
-use jackfield_network_proxy::{HostPattern, HostRule, HostRules};
-use jackfield_sandbox::plan::EnforcementLayer;
+use jackfield_network_proxy::{HeaderInjection, HostPattern, HostRule, HostRules, PatternError};
+use jackfield_sandbox::{
+    plan::EnforcementLayer,
+    profile::{HostHeader, HostLists},
+};
 use std::{
     env, fs,
     path::{Path, PathBuf},
@@ -72,11 +75,7 @@ impl LaunchNeeds<'_> {
 
     /// Where the agent keeps its login, settings and conversations.
     pub(super) fn agent_folders(&self, paths: &Paths) -> Vec<PathBuf> {
-        let home = self.home();
-        let folders = self.of_agent.folders.iter().map(|it| match it.strip_prefix("~/") {
-            Some(rest) => home.join(rest),
-            None => PathBuf::from(it),
-        });
+        let folders = self.of_agent.folders.iter().map(|it| self.expand_home(it));
         // Our own agent stores its conversations in a folder of its own.
         folders.chain([paths.chat_agent()]).collect()
     }
@@ -110,18 +109,52 @@ impl LaunchNeeds<'_> {
 
     /// The hosts of the profile, of the agent's model provider, and of the addresses in its variables: a user who
     /// sets a base URL means that server.
-    pub(super) fn host_rules(&self, of_profile: &[String]) -> Result<HostRules, String> {
+    pub(super) fn host_rules(&self, of_profile: &HostLists) -> Result<HostRules, String> {
         let mut allowed = Vec::new();
-        for text in of_profile.iter().chain(&self.of_agent.hosts) {
-            let pattern = text.parse::<HostPattern>();
-            let pattern = pattern.map_err(|it| jackfield_protocol::chain(&it))?;
-            allowed.push(HostRule { pattern, private: false });
+        for text in of_profile.allowed.iter().chain(&self.of_agent.hosts) {
+            allowed.push(HostRule { pattern: parse_pattern(text)?, private: false });
+        }
+        for text in &of_profile.private {
+            allowed.push(HostRule { pattern: parse_pattern(text)?, private: true });
         }
         for pattern in self.hosts_of_variables().filter_map(|it| it.parse().ok()) {
             allowed.push(HostRule { pattern, private: true });
         }
-        Ok(HostRules { allowed, refused: Vec::new() })
+        let refused = of_profile.refused.iter().map(|it| parse_pattern(it));
+        Ok(HostRules { allowed, refused: refused.collect::<Result<_, _>>()? })
     }
+
+    /// The headers that the proxy adds to requests, with the values from their files.
+    pub(super) fn injected_headers(
+        &self,
+        of_profile: &HostLists,
+    ) -> Result<Vec<HeaderInjection>, String> {
+        let read = |it: &HostHeader| {
+            let path = self.expand_home(&it.value_file);
+            let value = fs::read_to_string(&path).map_err(|error| {
+                format!(
+                    "the header `{}` for `{}` cannot be read from `{}`: {error}",
+                    it.name,
+                    it.host,
+                    path.display()
+                )
+            })?;
+            HeaderInjection::new(&it.host, &it.name, value.trim())
+                .map_err(|it| jackfield_protocol::chain(&it))
+        };
+        of_profile.headers.iter().map(read).collect()
+    }
+
+    fn expand_home(&self, path: &str) -> PathBuf {
+        match path.strip_prefix("~/") {
+            Some(rest) => self.home().join(rest),
+            None => PathBuf::from(path),
+        }
+    }
+}
+
+fn parse_pattern(text: &str) -> Result<HostPattern, String> {
+    text.parse().map_err(|it: PatternError| jackfield_protocol::chain(&it))
 }
 
 /// A sandboxed process uses the proxy of its sandbox, not that of the user.
@@ -144,6 +177,58 @@ fn host_of_url(value: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Calls `with` with the needs of an agent without a catalog file.
+    fn with_needs<T>(
+        cwd: &Path,
+        env: &[(String, String)],
+        with: impl FnOnce(&LaunchNeeds<'_>) -> T,
+    ) -> T {
+        with(&LaunchNeeds {
+            cwd,
+            argv: &[],
+            env,
+            has_client_env: false,
+            env_rules: &EnvRules::default(),
+            layer: None,
+            of_agent: &SandboxNeeds::default(),
+        })
+    }
+
+    #[test]
+    fn header_is_read_from_a_file_in_the_home_directory() {
+        let home = tempfile::tempdir().unwrap();
+        let env = [("HOME".to_owned(), home.path().display().to_string())];
+        let header = HostHeader {
+            host: "api.example".to_owned(),
+            name: "Authorization".to_owned(),
+            value_file: "~/token".to_owned(),
+        };
+        let lists = HostLists { headers: vec![header], ..HostLists::default() };
+        let read = || {
+            with_needs(Path::new("/"), &env, |it| it.injected_headers(&lists).map(|it| it.len()))
+        };
+        let missing = read().unwrap_err();
+        assert!(missing.contains("`Authorization` for `api.example`"), "{missing}");
+        fs::write(home.path().join("token"), "Bearer 1\n").unwrap();
+        assert_eq!(read(), Ok(1));
+    }
+
+    #[test]
+    fn lists_of_a_profile_become_rules() {
+        let lists = HostLists {
+            allowed: vec!["a.example".to_owned()],
+            private: vec!["git.corp.example".to_owned()],
+            refused: vec!["*.b.example".to_owned()],
+            headers: Vec::new(),
+        };
+        let rules = with_needs(Path::new("/"), &[], |it| it.host_rules(&lists)).unwrap();
+        let allowed: Vec<(String, bool)> =
+            rules.allowed.iter().map(|it| (it.pattern.to_string(), it.private)).collect();
+        let expected = [("a.example".to_owned(), false), ("git.corp.example".to_owned(), true)];
+        assert_eq!(allowed, expected);
+        assert_eq!(rules.refused.len(), 1);
+    }
 
     #[test]
     fn base_urls_name_hosts_with_their_ports() {
@@ -169,17 +254,8 @@ mod tests {
         std::os::unix::fs::symlink(root.join("project"), root.join("shortcut")).unwrap();
         let resolve = |cwd: &str, others: &[&str]| {
             let cwd = root.join(cwd);
-            let (of_agent, env_rules) = (SandboxNeeds::default(), EnvRules::default());
-            let needs = LaunchNeeds {
-                cwd: &cwd,
-                argv: &[],
-                env: &[],
-                has_client_env: false,
-                env_rules: &env_rules,
-                layer: None,
-                of_agent: &of_agent,
-            };
-            needs.resolve_directories(&others.iter().map(|it| root.join(it)).collect::<Vec<_>>())
+            let others: Vec<PathBuf> = others.iter().map(|it| root.join(it)).collect();
+            with_needs(&cwd, &[], |needs| needs.resolve_directories(&others))
         };
         assert_eq!(resolve("shortcut", &[]), Ok(vec![root.join("project")]));
         let refused = resolve("project", &["project/more"]).unwrap_err();

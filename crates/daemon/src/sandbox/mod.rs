@@ -9,16 +9,18 @@ mod proxy_thread;
 
 pub(crate) use host_asks::HostAsks;
 pub(crate) use launch_needs::LaunchNeeds;
+pub(crate) use proxy_thread::ProxyMessage;
 
 use crate::{agent_files::FileVersion, paths::Paths};
+use jackfield_events::{RawJson, SandboxApplied};
 use jackfield_hub::{AgentId, SandboxRequest};
-use jackfield_network_proxy::HostQuestion;
+use jackfield_network_proxy::{CredentialInjection, ProxyConfig, system_tls_config};
 use jackfield_private_files as private_files;
 use jackfield_sandbox::{
     os::{LayerSupport, choose_layer, delete_left_directories, layer_support},
     plan::{EnforcementLayer, NetworkPlan, SandboxPlan},
     planning::{DiskLookup, LaunchFacts, make_plan},
-    profile::{NetworkAccess, ProfileSet, SandboxProfile},
+    profile::{HostLists, NetworkAccess, ProfileSet},
     subcommand::run_args,
 };
 use proxy_thread::ProxyThread;
@@ -49,6 +51,8 @@ pub(crate) struct AgentSandboxes {
 pub(crate) struct AgentSandbox {
     pub(crate) profile: Arc<str>,
     plan: SandboxPlan,
+    /// The hosts that need no question.
+    hosts: Vec<String>,
     program: String,
 }
 
@@ -62,20 +66,27 @@ impl AgentSandbox {
     pub(crate) fn plan(&self) -> &SandboxPlan {
         &self.plan
     }
+
+    /// The description of the sandbox in the logs of the agent's sessions.
+    pub(crate) fn to_event(&self) -> SandboxApplied {
+        let plan = serde_json::to_string(&self.plan).expect("a plan is JSON");
+        let (profile, hosts) = (self.profile.clone(), self.hosts.clone());
+        SandboxApplied { profile, hosts, plan: RawJson::trusted(plan) }
+    }
 }
 
 impl AgentSandboxes {
-    /// Questions about hosts are sent to `questions`.
+    /// Questions about hosts and refused connections are sent to `messages`.
     pub(crate) fn new(
         paths: Paths,
         program: PathBuf,
-        questions: Sender<(AgentId, HostQuestion)>,
+        messages: Sender<(AgentId, ProxyMessage)>,
     ) -> AgentSandboxes {
         remove_old_sockets(&paths);
         for folder in temporary_folders() {
             delete_left_directories(&folder);
         }
-        let (profiles, proxies) = (ProfileSet::built_in(), ProxyThread::new(questions));
+        let (profiles, proxies) = (ProfileSet::built_in(), ProxyThread::new(messages));
         let mut sandboxes =
             AgentSandboxes { paths, program, profiles, policy_version: None, proxies };
         if let Err(why) = sandboxes.refresh_profiles() {
@@ -118,11 +129,16 @@ impl AgentSandboxes {
             proxy_socket: Some(socket.clone()),
         };
         let plan = make_plan(&profile, &facts, &DiskLookup).map_err(|it| it.to_string())?;
-        if let NetworkPlan::Proxy { .. } = &plan.network {
-            self.start_proxy(agent, &profile, &socket, needs)?;
+        let mut hosts = Vec::new();
+        if let (NetworkPlan::Proxy { .. }, NetworkAccess::Hosts(lists)) =
+            (&plan.network, &profile.network)
+        {
+            let config = proxy_config(lists, needs)?;
+            hosts.extend(config.rules.allowed.iter().map(|it| it.pattern.to_string()));
+            self.start_proxy(agent, &socket, config)?;
         }
         let program = self.program.to_string_lossy().into_owned();
-        Ok(Some(AgentSandbox { profile: profile.name.into(), plan, program }))
+        Ok(Some(AgentSandbox { profile: profile.name.into(), plan, hosts, program }))
     }
 
     /// An agent has ended.
@@ -134,12 +150,9 @@ impl AgentSandboxes {
     fn start_proxy(
         &mut self,
         agent: AgentId,
-        profile: &SandboxProfile,
         socket: &Path,
-        needs: &LaunchNeeds<'_>,
+        config: ProxyConfig,
     ) -> Result<(), String> {
-        let NetworkAccess::Hosts(hosts) = &profile.network else { return Ok(()) };
-        let rules = needs.host_rules(hosts)?;
         let failed = |it: std::io::Error| {
             format!(
                 "the network proxy of the sandbox cannot be served on `{}`: {it}",
@@ -147,7 +160,7 @@ impl AgentSandboxes {
             )
         };
         private_files::create_dir(&self.paths.runtime).map_err(failed)?;
-        self.proxies.start(agent, socket, rules).map_err(failed)
+        self.proxies.start(agent, socket, config).map_err(failed)
     }
 
     /// A command without the daemon has agents with the same numbers, and the same folder.
@@ -180,6 +193,18 @@ impl AgentSandboxes {
         self.policy_version = version;
         Ok(())
     }
+}
+
+fn proxy_config(lists: &HostLists, needs: &LaunchNeeds<'_>) -> Result<ProxyConfig, String> {
+    let mut config = ProxyConfig::new(needs.host_rules(lists)?);
+    let headers = needs.injected_headers(lists)?;
+    if !headers.is_empty() {
+        let tls = system_tls_config().map_err(|it| {
+            format!("the certificates of this machine cannot be used for injected headers: {it}")
+        })?;
+        config.injection = Some(CredentialInjection { headers, tls });
+    }
+    Ok(config)
 }
 
 /// The configured layer if it works, else the best one. Each layer that does not work is explained.

@@ -1,11 +1,12 @@
 //! The thread that serves the network proxies of sandboxed agents, one Unix socket for each process.
 
+use jackfield_events::ConnectionRefused;
 use jackfield_hub::AgentId;
 use jackfield_network_proxy::{
-    HostQuestion, HostRules, ProxyConfig, ProxyReport, ProxyVerdict, serve_proxy,
+    HostQuestion, ProxyConfig, ProxyReport, ProxyVerdict, RefusalReason, serve_proxy,
 };
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs, io,
     os::unix::{fs::PermissionsExt as _, net::UnixListener},
     path::Path,
@@ -16,46 +17,59 @@ use tokio::{runtime::Handle, sync::mpsc, task::AbortHandle};
 const REPORTS_MAX: usize = 256;
 /// Questions of one proxy that wait for the daemon.
 const QUESTIONS_MAX: usize = 16;
+/// Different refusals of one process that its sessions log.
+const LOGGED_REFUSALS_MAX: usize = 64;
+
+/// What the proxy of an agent sends to the main loop.
+#[derive(Debug)]
+pub(crate) enum ProxyMessage {
+    Question(HostQuestion),
+    Refused(ConnectionRefused),
+}
 
 /// The proxies by agent. The thread is started with the first one.
 pub(super) struct ProxyThread {
-    questions: mpsc::Sender<(AgentId, HostQuestion)>,
+    messages: mpsc::Sender<(AgentId, ProxyMessage)>,
     runtime: Option<Handle>,
     running: BTreeMap<AgentId, AbortHandle>,
 }
 
 impl ProxyThread {
-    pub(super) fn new(questions: mpsc::Sender<(AgentId, HostQuestion)>) -> ProxyThread {
-        ProxyThread { questions, runtime: None, running: BTreeMap::new() }
+    pub(super) fn new(messages: mpsc::Sender<(AgentId, ProxyMessage)>) -> ProxyThread {
+        ProxyThread { messages, runtime: None, running: BTreeMap::new() }
     }
 
     pub(super) fn start(
         &mut self,
         agent: AgentId,
         socket: &Path,
-        rules: HostRules,
+        config: ProxyConfig,
     ) -> io::Result<()> {
         let runtime = self.runtime()?;
         let listener = UnixListener::bind(socket)?;
         fs::set_permissions(socket, fs::Permissions::from_mode(0o600))?;
         listener.set_nonblocking(true)?;
-        let to_daemon = self.questions.clone();
+        let (to_daemon, to_log) = (self.messages.clone(), self.messages.clone());
         let serve = async move {
             let Ok(listener) = tokio::net::UnixListener::from_std(listener) else { return };
             let (questions, mut asked) = mpsc::channel(QUESTIONS_MAX);
             let ask = async move {
                 while let Some(question) = asked.recv().await {
                     // A question that cannot be passed on is dropped, which refuses the connection.
-                    let _dropped = to_daemon.try_send((agent, question));
+                    let _dropped = to_daemon.try_send((agent, ProxyMessage::Question(question)));
                 }
             };
             let (reports, mut received) = mpsc::channel(REPORTS_MAX);
             let log = async move {
+                let mut logged = LoggedRefusals::default();
                 while let Some(report) = received.recv().await {
-                    log_report(agent, &report);
+                    write_log(agent, &report);
+                    if let Some(refused) = logged.add(&report) {
+                        // The log of the daemon has it, too.
+                        let _dropped = to_log.try_send((agent, ProxyMessage::Refused(refused)));
+                    }
                 }
             };
-            let config = ProxyConfig::new(rules);
             tokio::join!(serve_proxy(listener, config, questions, reports), ask, log);
         };
         self.running.insert(agent, runtime.spawn(serve).abort_handle());
@@ -82,7 +96,34 @@ impl ProxyThread {
     }
 }
 
-fn log_report(agent: AgentId, report: &ProxyReport) {
+/// The refusals of one process that its sessions have logged.
+#[derive(Default)]
+struct LoggedRefusals {
+    seen: BTreeSet<(String, Option<u16>, String)>,
+}
+
+impl LoggedRefusals {
+    /// The refusal in a report, if it is new and the sessions have not logged too many.
+    fn add(&mut self, report: &ProxyReport) -> Option<ConnectionRefused> {
+        let ProxyVerdict::Refused(reason) = &report.verdict else { return None };
+        let key = (report.host.clone(), report.port, reason.to_string());
+        if LOGGED_REFUSALS_MAX <= self.seen.len() || !self.seen.insert(key) {
+            return None;
+        }
+        Some(describe_refusal(report, reason))
+    }
+}
+
+fn describe_refusal(report: &ProxyReport, reason: &RefusalReason) -> ConnectionRefused {
+    ConnectionRefused {
+        host: report.host.as_str().into(),
+        port: report.port,
+        why: reason.to_string().into(),
+        way_out: reason.way_out().into(),
+    }
+}
+
+fn write_log(agent: AgentId, report: &ProxyReport) {
     let ProxyReport { host, port, verdict, dropped_before } = report;
     match verdict {
         ProxyVerdict::Allowed(reason) => {
@@ -91,5 +132,27 @@ fn log_report(agent: AgentId, report: &ProxyReport) {
         ProxyVerdict::Refused(reason) => {
             tracing::info!(%agent, host, port, %reason, dropped_before, "sandbox: connection refused");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(host: &str) -> ProxyReport {
+        let verdict = ProxyVerdict::Refused(RefusalReason::UserRefused);
+        ProxyReport { host: host.to_owned(), port: Some(443), verdict, dropped_before: 0 }
+    }
+
+    #[test]
+    fn each_refusal_is_logged_once_and_their_number_is_limited() {
+        let mut logged = LoggedRefusals::default();
+        let first = logged.add(&refusal("a.example")).unwrap();
+        assert_eq!((&*first.host, first.port), ("a.example", Some(443)));
+        assert_eq!(&*first.why, "the user refused it");
+        assert_eq!(logged.add(&refusal("a.example")), None);
+        let added =
+            (0..1_000).filter(|it| logged.add(&refusal(&format!("{it}.example"))).is_some());
+        assert_eq!(added.count(), LOGGED_REFUSALS_MAX - 1);
     }
 }

@@ -76,6 +76,8 @@ impl<J: DeserializeOwned> EventBody<J> {
             EventKind::Asked => Deserialize::deserialize(members).map(EventBody::Asked),
             EventKind::Answered => Deserialize::deserialize(members).map(EventBody::Answered),
             EventKind::Refused => Deserialize::deserialize(members).map(EventBody::Refused),
+            EventKind::Sandboxed => Deserialize::deserialize(members).map(EventBody::Sandboxed),
+            EventKind::HostRefused => Deserialize::deserialize(members).map(EventBody::HostRefused),
             EventKind::LeftOut => Deserialize::deserialize(members).map(EventBody::LeftOut),
             EventKind::Learned => Deserialize::deserialize(members).map(EventBody::Learned),
             EventKind::Unasked => Deserialize::deserialize(members).map(EventBody::Unasked),

@@ -88,6 +88,8 @@ impl SessionSummary {
             EventBody::Cancelled(_)
             | EventBody::Quiet(_)
             | EventBody::Refused(_)
+            | EventBody::Sandboxed(_)
+            | EventBody::HostRefused(_)
             | EventBody::LeftOut(_)
             | EventBody::Served(_) => return SummaryUpdate::None,
         }

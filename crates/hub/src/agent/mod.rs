@@ -28,7 +28,7 @@ use crate::{
     peer::PROTOCOL_VERSION,
     timer::HubTimer,
 };
-use jackfield_events::{AgentName, PromptCapabilities};
+use jackfield_events::{AgentName, PromptCapabilities, SandboxApplied};
 use jackfield_protocol::{
     Fault, Frame,
     acp::{Durability, Method},
@@ -87,8 +87,8 @@ pub(crate) struct Agent {
     kept: ByteOwner,
     /// Its program never asks for permission before it acts.
     pub(crate) never_asks: bool,
-    /// Its sandbox profile; none if it runs without limits.
-    pub(crate) sandbox: Option<Arc<str>>,
+    /// Its sandbox; none if it runs without limits.
+    pub(crate) sandbox: Option<Arc<SandboxApplied>>,
     /// The launch variant of the catalog, and the one to try if this one cannot be started.
     pub(crate) variant: Option<Arc<str>>,
     next_variant: Option<Arc<str>>,

@@ -2,6 +2,7 @@
 
 use super::{Agent, Agents};
 use crate::{AgentId, Launch};
+use jackfield_events::SandboxApplied;
 use std::sync::Arc;
 
 impl Agent {
@@ -15,14 +16,19 @@ impl Agent {
 }
 
 impl Agents {
-    pub(crate) fn set_sandbox(&mut self, agent: AgentId, profile: Arc<str>) {
+    pub(crate) fn set_sandbox(&mut self, agent: AgentId, sandbox: Arc<SandboxApplied>) {
         if let Some(agent) = self.processes.get_mut(&agent) {
-            agent.sandbox = Some(profile);
+            agent.sandbox = Some(sandbox);
         }
     }
 
+    /// The sandbox of a process; none if it runs without limits.
+    pub(crate) fn sandbox_of(&self, agent: AgentId) -> Option<&SandboxApplied> {
+        self.processes.get(&agent)?.sandbox.as_deref()
+    }
+
     /// The sandbox profile of a process; none if it runs without limits.
-    pub(crate) fn sandbox_of(&self, agent: AgentId) -> Option<Arc<str>> {
-        self.processes.get(&agent)?.sandbox.clone()
+    pub(crate) fn sandbox_profile_of(&self, agent: AgentId) -> Option<Arc<str>> {
+        Some(self.sandbox_of(agent)?.profile.clone())
     }
 }

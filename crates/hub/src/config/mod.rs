@@ -64,6 +64,24 @@ impl Default for Config {
 }
 
 impl Config {
+    /// The sandbox profile of an agent in this folder, if no client chooses one.
+    pub(crate) fn sandbox_profile(&self, agent: &str, cwd: &str) -> Option<Arc<str>> {
+        let of_project = self.policies.project_sandbox(cwd).map(Into::into);
+        of_project.or_else(|| self.agents.get(agent)?.sandbox.profile.clone())
+    }
+
+    /// The configuration was read again.
+    pub(crate) fn change_settings(
+        &mut self,
+        default_agent: Option<AgentName>,
+        sleep: Sleep,
+        liveness: Liveness,
+        mcp: Arc<McpConfig>,
+    ) {
+        (self.default_agent, self.mcp) = (default_agent, mcp);
+        (self.sleep, self.liveness) = (sleep, liveness);
+    }
+
     pub(crate) fn find_agent_launch(&self, name: &str) -> Result<Launch, Fault> {
         self.agents.get(name).cloned().ok_or_else(|| {
             let suggestion = suggest_name(name, self.agents.keys().map(|it| &**it));

@@ -105,7 +105,10 @@ impl Clients {
         let Some(it) = self.connections.get_mut(&conn) else { return Ok(()) };
         let (cwd, env) = (cwd.unwrap_or(launch.cwd), env.or(launch.env));
         let sandbox = SandboxRequest {
-            profile: it.sandbox.clone().or(launch.sandbox.profile),
+            profile: it
+                .sandbox
+                .clone()
+                .or_else(|| cx.config.sandbox_profile(&launch.name, &cwd.to_string_lossy())),
             directories: Vec::new(),
         };
         it.launch = Some(Launch { cwd, env, variant, sandbox, ..launch });

@@ -29,6 +29,7 @@ mod restore_method;
 mod restore_state;
 mod restore_trial;
 mod rules;
+mod sandbox;
 #[cfg(test)]
 mod sandbox_tests;
 mod sentence;

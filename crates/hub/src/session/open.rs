@@ -109,7 +109,7 @@ impl Clients {
             profile: profile
                 .map(Into::into)
                 .or_else(|| client?.sandbox.clone())
-                .or(launch.sandbox.profile),
+                .or_else(|| cx.config.sandbox_profile(&launch.name, cwd)),
             directories: additional_directories(params),
         };
         Ok(launch)
@@ -190,10 +190,11 @@ impl Session {
             setup: RawJson::trusted(without_session_id(result)),
             variant,
             fallback: fallback::to_json(&opening.fallen),
-            sandbox: parts.agents.sandbox_of(agent),
+            sandbox: parts.agents.sandbox_profile_of(agent),
             prompt_capabilities,
         };
         self.append_event(&mut parts.cx, EventBody::Opened(opened));
+        self.log_sandbox(parts, agent);
         self.subscribe(parts, opening.conn, EventSubscriber::new(Seq(0), Phase::Live));
         let (request, fallen) = (&opening.request, &opening.fallen);
         let answer =

@@ -226,10 +226,11 @@ impl Session {
                 restore: step,
                 setup,
                 agent_session: found.agent_session_id,
-                sandbox: parts.agents.sandbox_of(agent),
+                sandbox: parts.agents.sandbox_profile_of(agent),
                 tried,
             }),
         );
+        self.log_sandbox(parts, agent);
         parts.cx.note(Note::SessionWoke { session: self.id.clone(), agent, step: step.as_str() });
         if let Some((turn, prompt)) = restoring.again {
             self.send_prompt_again(parts, agent, turn, &prompt);

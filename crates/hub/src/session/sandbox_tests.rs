@@ -1,22 +1,32 @@
 //! The sandbox profile of a session: chosen by a client, stored in the log, kept when the agent is started again.
 
-use crate::{ConnId, Exit, Input, Launch, Output, SandboxRequest, test_hub::TestHub};
-use jackfield_events::{EventBody, SessionSummary};
+use crate::{ConnId, Exit, Input, Launch, Output, PolicySet, SandboxRequest, test_hub::TestHub};
+use jackfield_events::{
+    ConnectionRefused, EventBody, EventKind, RawJson, SandboxApplied, SessionSummary,
+};
 use jackfield_protocol::Frame;
 use serde_json::{Value, json};
 use std::{collections::VecDeque, path::PathBuf, sync::Arc};
 
 const CLIENT: ConnId = ConnId(1);
 
+fn applied(profile: Arc<str>) -> Arc<SandboxApplied> {
+    Arc::new(SandboxApplied { profile, hosts: Vec::new(), plan: RawJson::null() })
+}
+
 /// A hub whose client has sent these parameters of `_jackfield/connect`, besides the agent.
 fn connect(options: &Value) -> TestHub {
     let mut hub = TestHub::with_sessions(&[], 0);
-    hub.feed_input(Input::ClientOpened { conn: CLIENT, peer: None });
-    let mut params = json!({ "agent": { "name": "fake", "argv": ["fake"] }, "cwd": "/w" });
-    params.as_object_mut().unwrap().extend(options.as_object().unwrap().clone());
-    hub.answer(CLIENT, "_jackfield/connect", &params);
+    connect_to(&mut hub, "/w", options);
     send(&mut hub, "initialize", &json!({ "protocolVersion": 1 }));
     hub
+}
+
+fn connect_to(hub: &mut TestHub, cwd: &str, options: &Value) {
+    hub.feed_input(Input::ClientOpened { conn: CLIENT, peer: None });
+    let mut params = json!({ "agent": { "name": "fake", "argv": ["fake"] }, "cwd": cwd });
+    params.as_object_mut().unwrap().extend(options.as_object().unwrap().clone());
+    hub.answer(CLIENT, "_jackfield/connect", &params);
 }
 
 /// Sends a request. Each process reports the profile that it was started with, and answers. Returns the starts and the
@@ -29,7 +39,7 @@ fn send(hub: &mut TestHub, method: &str, params: &Value) -> (Vec<Launch>, Vec<Ev
             Output::Spawn { agent, launch } => {
                 let profile = launch.sandbox.profile.clone().unwrap_or_else(|| "workspace".into());
                 starts.push(launch);
-                Input::AgentSandboxed { agent, profile }
+                Input::AgentSandboxed { agent, sandbox: applied(profile) }
             }
             Output::ToAgent { agent, text } => {
                 let request: Value = serde_json::from_slice(&text).unwrap();
@@ -70,6 +80,50 @@ fn profile_of_the_connection_and_all_directories_reach_the_start_and_the_log() {
     let directories = vec![PathBuf::from("/more")];
     assert_eq!(launch.sandbox, SandboxRequest { profile: Some("workspace".into()), directories });
     assert_eq!(logged.as_deref(), Some("workspace"));
+}
+
+#[test]
+fn profile_of_the_project_applies_unless_a_client_chooses_one() {
+    let text = "sandbox = \"read-only\"\n";
+    let policy = jackfield_policy::parse_project_policy(text, ".jackfield.toml").unwrap();
+    for (cwd, options, expected) in [
+        ("/w", json!({}), Some("read-only")),
+        ("/w", json!({ "sandbox": "workspace" }), Some("workspace")),
+        ("/elsewhere", json!({}), None),
+    ] {
+        let mut hub = TestHub::with_sessions(&[], 0);
+        let projects = [(PathBuf::from("/w"), policy.clone())].into();
+        let policies = PolicySet { projects, ..PolicySet::default() };
+        hub.feed_input(Input::PolicyChanged { policies: Arc::new(policies) });
+        connect_to(&mut hub, cwd, &options);
+        let params = json!({ "cwd": cwd, "mcpServers": [] });
+        let (starts, _) = send(&mut hub, "initialize", &json!({ "protocolVersion": 1 }));
+        let (later, _) = send(&mut hub, "session/new", &params);
+        let launch = starts.into_iter().chain(later).next_back().expect("a process was started");
+        assert_eq!(launch.sandbox.profile.as_deref(), expected, "{cwd} {options}");
+    }
+}
+
+#[test]
+fn sandbox_and_refused_connections_are_in_the_log_of_the_session() {
+    let mut hub = connect(&json!({ "sandbox": "workspace" }));
+    let params = json!({ "cwd": "/w", "mcpServers": [] });
+    let (_, events) = send(&mut hub, "session/new", &params);
+    let kinds = events.iter().map(EventBody::kind).collect::<Vec<_>>();
+    assert_eq!(kinds, [EventKind::Opened, EventKind::Sandboxed]);
+    let refused = ConnectionRefused {
+        host: "pypi.org".into(),
+        port: Some(443),
+        why: "the user refused it".into(),
+        way_out: "work without it".into(),
+    };
+    let agent = crate::AgentId(1);
+    let outputs = hub.feed_input(Input::ConnectionRefused { agent, refused: refused.clone() });
+    let appended = outputs.into_iter().find_map(|it| match it {
+        Output::Append { event, .. } => Some(event.body),
+        _ => None,
+    });
+    assert_eq!(appended, Some(EventBody::HostRefused(refused)));
 }
 
 #[test]
@@ -135,7 +189,7 @@ fn client_does_not_serve_files_and_terminals_of_a_sandboxed_agent() {
         });
         let agent = agent.expect("a process was started");
         if is_sandboxed {
-            hub.feed_input(Input::AgentSandboxed { agent, profile: "workspace".into() });
+            hub.feed_input(Input::AgentSandboxed { agent, sandbox: applied("workspace".into()) });
         }
         let answer = |hub: &mut TestHub, text: &str| {
             let frame = Frame::parse_str(text).unwrap();

@@ -19,6 +19,7 @@ mod operator;
 mod oversized;
 mod remove;
 mod rename;
+mod sandbox;
 mod session_table;
 mod slots;
 mod storage;

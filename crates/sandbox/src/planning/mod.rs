@@ -211,5 +211,5 @@ fn proxies_loopback(profile: &SandboxProfile, facts: &LaunchFacts) -> bool {
         let name = host.split_once(':').map_or(host.as_str(), |(name, _)| name);
         name == "localhost" || name.starts_with("127.") || host.starts_with("[::1]")
     };
-    hosts.iter().chain(&facts.agent_hosts).any(is_loopback)
+    hosts.permitted().chain(&facts.agent_hosts).any(is_loopback)
 }

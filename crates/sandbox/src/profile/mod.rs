@@ -3,6 +3,7 @@
 
 mod amounts;
 mod parse;
+mod parse_network;
 mod profile_set;
 
 pub use parse::ProfileError;
@@ -54,8 +55,45 @@ pub struct ProfilePath {
 pub enum NetworkAccess {
     None,
     /// These, those of the agent's model provider, and those that the user permits when asked.
-    Hosts(Vec<String>),
+    Hosts(HostLists),
     All,
+}
+
+/// What a profile says about hosts, as patterns such as `*.example.com` and `example.com:8080`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HostLists {
+    pub allowed: Vec<String>,
+    /// Allowed, and their names may have addresses of this machine or of a private network.
+    pub private: Vec<String>,
+    /// These win over all others, and the user is not asked about them.
+    pub refused: Vec<String>,
+    pub headers: Vec<HostHeader>,
+}
+
+/// A header that the proxy adds to requests to a host, so that the agent does not have the secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostHeader {
+    /// A name with an optional port.
+    pub host: String,
+    /// The name of the header.
+    pub name: String,
+    /// A file with the value, which begins with `/` or `~/`.
+    pub value_file: String,
+}
+
+impl HostLists {
+    /// Adds the lists of a profile that extends this one.
+    fn extend(&mut self, more: HostLists) {
+        self.allowed.extend(more.allowed);
+        self.private.extend(more.private);
+        self.refused.extend(more.refused);
+        self.headers.extend(more.headers);
+    }
+
+    /// All hosts that need no question.
+    pub fn permitted(&self) -> impl Iterator<Item = &String> {
+        self.allowed.iter().chain(&self.private)
+    }
 }
 
 /// Whether a name matches a pattern in which `*` stands for any text.

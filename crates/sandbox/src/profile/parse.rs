@@ -1,6 +1,6 @@
 //! Parses the `[sandbox.NAME]` tables of a file, or returns every error in them.
 
-use super::{NetworkAccess, ProfilePath, amounts::parse_bytes};
+use super::{NetworkAccess, ProfilePath, amounts::parse_bytes, parse_network};
 use crate::plan::{PathAccess, ResourceLimits};
 use std::{fmt, net::Ipv6Addr, ops::Range};
 use toml::{
@@ -11,7 +11,6 @@ use toml::{
 const PROFILE_KEYS: &str = "`extends`, `write`, `read`, `hide`, `temporary`, `env`, `network`, `limits` and \
      `protect_files`";
 const LIMIT_KEYS: &str = "`processes`, `memory`, `cpu` and `disk`";
-const NETWORK_FORMS: &str = "`network` must be \"none\", \"all\" or { hosts = [\"example.com\"] }";
 
 /// One error in a `[sandbox.NAME]` table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,13 +63,13 @@ pub(super) fn read_tables(text: &str) -> Result<Vec<ProfileTable>, Vec<ProfileEr
     if reader.errors.is_empty() { Ok(tables) } else { Err(reader.errors) }
 }
 
-struct TableReader<'a> {
+pub(super) struct TableReader<'a> {
     text: &'a str,
     errors: Vec<ProfileError>,
 }
 
 impl TableReader<'_> {
-    fn add_error(&mut self, span: &Range<usize>, reason: impl Into<String>) {
+    pub(super) fn add_error(&mut self, span: &Range<usize>, reason: impl Into<String>) {
         self.errors.push(ProfileError { line: line_of(self.text, span), reason: reason.into() });
     }
 
@@ -100,7 +99,7 @@ impl TableReader<'_> {
                     self.read_paths(value, "temporary", PathAccess::Temporary, &mut table.paths);
                 }
                 "env" => table.env = self.read_env(value),
-                "network" => table.network = self.read_network(value),
+                "network" => table.network = parse_network::read(self, value),
                 "limits" => table.limits = self.read_limits(value),
                 "protect_files" => table.protect_files = self.read_flag(value, "protect_files"),
                 other => {
@@ -119,7 +118,7 @@ impl TableReader<'_> {
         Some(table)
     }
 
-    fn read_text(&mut self, value: &Spanned<DeValue<'_>>, key: &str) -> Option<String> {
+    pub(super) fn read_text(&mut self, value: &Spanned<DeValue<'_>>, key: &str) -> Option<String> {
         if let DeValue::String(it) = value.get_ref() {
             return Some(it.to_string());
         }
@@ -136,7 +135,7 @@ impl TableReader<'_> {
     }
 
     /// The texts of a list, each with its place.
-    fn read_list(
+    pub(super) fn read_list(
         &mut self,
         value: &Spanned<DeValue<'_>>,
         key: &str,
@@ -177,31 +176,6 @@ impl TableReader<'_> {
             }
         }
         names.into_iter().map(|(name, _)| name).collect()
-    }
-
-    fn read_network(&mut self, value: &Spanned<DeValue<'_>>) -> Option<NetworkAccess> {
-        match value.get_ref() {
-            DeValue::String(it) if it == "none" => return Some(NetworkAccess::None),
-            DeValue::String(it) if it == "all" => return Some(NetworkAccess::All),
-            DeValue::Table(keys) if keys.len() == 1 => {
-                if let Some(hosts) = keys.get("hosts") {
-                    let hosts = self.read_list(hosts, "hosts");
-                    for (host, span) in &hosts {
-                        if !is_host_pattern(host) {
-                            let reason = "write a host as `example.com`, `*.example.com` or \
-                                          `example.com:8080`";
-                            self.add_error(span, format!("`{host}` in `hosts`: {reason}"));
-                        }
-                    }
-                    return Some(NetworkAccess::Hosts(
-                        hosts.into_iter().map(|(host, _)| host).collect(),
-                    ));
-                }
-            }
-            _ => {}
-        }
-        self.add_error(&value.span(), NETWORK_FORMS);
-        None
     }
 
     fn read_limits(&mut self, value: &Spanned<DeValue<'_>>) -> ResourceLimits {
@@ -264,7 +238,7 @@ fn find_path_error(path: &str) -> Option<&'static str> {
     path.split('/').any(|it| it == "..").then_some("`..` is not supported")
 }
 
-fn is_host_pattern(host: &str) -> bool {
+pub(super) fn is_host_pattern(host: &str) -> bool {
     let is_port = |it: &str| it.parse::<u16>().is_ok_and(|it| it > 0);
     if let Some((address, port)) = host.strip_prefix('[').and_then(|it| it.split_once(']')) {
         let is_end = port.is_empty() || port.strip_prefix(':').is_some_and(is_port);

@@ -131,7 +131,10 @@ fn extend_profile(base: SandboxProfile, table: &ProfileTable) -> SandboxProfile 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::PathAccess;
+    use crate::{
+        plan::PathAccess,
+        profile::{HostHeader, HostLists},
+    };
 
     fn errors(text: &str) -> Vec<String> {
         let errors = ProfileSet::parse(text).unwrap_err();
@@ -154,12 +157,48 @@ mod tests {
         let shared = tests.paths.iter().find(|it| it.path == "~/shared").unwrap();
         assert_eq!(shared.access, PathAccess::ReadOnly);
         assert_eq!(tests.env.last().unwrap(), "CI");
-        let hosts = vec!["example.com:8080".to_owned(), "*.crates.io".to_owned()];
+        let allowed = vec!["example.com:8080".to_owned(), "*.crates.io".to_owned()];
+        let hosts = HostLists { allowed, ..HostLists::default() };
         assert_eq!(tests.network, NetworkAccess::Hosts(hosts));
         assert_eq!((tests.limits.processes, tests.limits.memory_bytes), (Some(50), Some(2 << 30)));
         assert!(!tests.protect_files);
         assert!(set.find("workspace").unwrap().protect_files);
         assert_eq!(set.find("read-only"), ProfileSet::built_in().find("read-only"));
+    }
+
+    #[test]
+    fn host_lists_and_headers_are_read_and_added_to_those_of_the_base() {
+        let text = "[sandbox.workspace.network]\nhosts = [\"a.example\"]\nrefuse = [\"*.b.example\"]\n\
+            [sandbox.ci]\nextends = \"workspace\"\n\
+            [sandbox.ci.network]\nprivate = [\"git.corp.example\"]\n\
+            headers = [{ host = \"a.example\", name = \"Authorization\", value_file = \"~/token\" }]\n";
+        let set = ProfileSet::parse(text).unwrap();
+        let header = HostHeader {
+            host: "a.example".to_owned(),
+            name: "Authorization".to_owned(),
+            value_file: "~/token".to_owned(),
+        };
+        let expected = HostLists {
+            allowed: vec!["a.example".to_owned()],
+            private: vec!["git.corp.example".to_owned()],
+            refused: vec!["*.b.example".to_owned()],
+            headers: vec![header],
+        };
+        assert_eq!(set.find("ci").unwrap().network, NetworkAccess::Hosts(expected));
+    }
+
+    #[test]
+    fn errors_in_host_lists_name_the_key_and_the_way_out() {
+        let text = "[sandbox.workspace.network]\nhost = []\nrefuse = [\"https://x\"]\n\
+            headers = [{ host = \"*.a.example\", name = \"a b\", value_file = \"token\" }, 1, { host = \"a\" }]\n";
+        insta::assert_snapshot!(errors(text).join("\n"), @r#"
+        line 2: unknown key `host`; valid keys are `hosts`, `private`, `refuse` and `headers`
+        line 3: `https://x` in `refuse`: write a host as `example.com`, `*.example.com` or `example.com:8080`
+        line 4: `*.a.example` in `headers`: name one host, such as `example.com`
+        line 4: `token` in `headers`: begin with `/` or `~/`
+        line 4: an entry of `headers` is { host = "example.com", name = "Authorization", value_file = "~/token" }
+        line 4: an entry of `headers` is { host = "example.com", name = "Authorization", value_file = "~/token" }
+        "#);
     }
 
     #[test]

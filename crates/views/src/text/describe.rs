@@ -4,8 +4,8 @@
 use super::TextPiece;
 use crate::fallback::describe_fallback;
 use jackfield_events::{
-    EventBody, MessageDropped, RestoreStep, ServedOutcome, SessionMoved, TurnEnded, TurnOutcome,
-    UserAnswered, UserAsked,
+    ConnectionRefused, EventBody, MessageDropped, RestoreStep, ServedOutcome, SessionMoved,
+    TurnEnded, TurnOutcome, UserAnswered, UserAsked,
 };
 use jackfield_protocol::{acp::Method, quote_argv};
 use serde_json::Value;
@@ -76,6 +76,7 @@ pub(crate) fn describe_event(body: &EventBody<Value>) -> Option<String> {
             let client = describe_client(&it.by, it.peer.as_ref());
             format!("refused `{}` from {client}: {}", it.operation, it.why)
         }
+        EventBody::HostRefused(it) => describe_refused_host(it),
         EventBody::LeftOut(MessageDropped { what, bytes, limit }) => {
             format!("dropped {what} of the agent: {bytes} bytes exceed the limit of {limit} bytes")
         }
@@ -91,10 +92,17 @@ pub(crate) fn describe_event(body: &EventBody<Value>) -> Option<String> {
         | EventBody::Asked(_)
         | EventBody::Answered(_)
         | EventBody::Learned(_)
+        | EventBody::Sandboxed(_)
         | EventBody::Unasked(_)
         | EventBody::Configured(_) => return None,
     };
     Some(description)
+}
+
+/// A connection that the sandbox refused.
+fn describe_refused_host(refused: &ConnectionRefused) -> String {
+    let port = refused.port.map(|it| format!(":{it}")).unwrap_or_default();
+    format!("sandbox refused the connection to {}{port}: {}", refused.host, refused.why)
 }
 
 /// How an agent process got the conversation of a session back.

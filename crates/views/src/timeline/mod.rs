@@ -149,6 +149,8 @@ impl SessionTimeline {
             | EventBody::Learned(_)
             | EventBody::LeftOut(_)
             | EventBody::Refused(_)
+            | EventBody::Sandboxed(_)
+            | EventBody::HostRefused(_)
             | EventBody::Reordered(_) => {}
         }
     }

@@ -108,6 +108,7 @@ impl MarkdownTranscript {
             EventBody::Bound(_)
             | EventBody::Served(_)
             | EventBody::Refused(_)
+            | EventBody::HostRefused(_)
             | EventBody::LeftOut(_)
             | EventBody::Cancelled(_)
             | EventBody::Forked(_)
@@ -117,6 +118,7 @@ impl MarkdownTranscript {
                 self.section.add_remark(describe_event(&event.body).unwrap_or_default());
             }
             EventBody::Opened(_)
+            | EventBody::Sandboxed(_)
             | EventBody::Imported(_)
             | EventBody::Queued(_)
             | EventBody::Reordered(_)

@@ -227,6 +227,8 @@ pub(crate) fn any_event() -> impl Strategy<Value = Value> {
         "learned",
         "unasked",
         "refused",
+        "sandboxed",
+        "hostRefused",
         "leftOut",
         "served",
         "configured",

@@ -4,22 +4,22 @@ use super::ConsoleAsset;
 
 pub(super) static ASSETS: &[ConsoleAsset] = &[
     ConsoleAsset {
+        path: "assets/agents-Cw6LDkhD.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/agents-Cw6LDkhD.js.gz"),
+    },
+    ConsoleAsset {
         path: "assets/agents-DWlrE7ga.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/agents-DWlrE7ga.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/agents-KH3taKhy.js",
+        path: "assets/ask-card-L2iUSgog.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/agents-KH3taKhy.js.gz"),
-    },
-    ConsoleAsset {
-        path: "assets/ask-card-DAK3uIYR.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/ask-card-DAK3uIYR.js.gz"),
+        gzip: include_bytes!("../../console/assets/ask-card-L2iUSgog.js.gz"),
     },
     ConsoleAsset {
         path: "assets/ask-card-ofgKUCZD.css",
@@ -34,28 +34,28 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/c-DaO8xguW.js.gz"),
     },
     ConsoleAsset {
+        path: "assets/changes-CscWjT9i.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/changes-CscWjT9i.js.gz"),
+    },
+    ConsoleAsset {
         path: "assets/changes-DbXFnxs4.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/changes-DbXFnxs4.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/changes-F_wS9uEN.js",
+        path: "assets/composer-BPNE_mQ9.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/changes-F_wS9uEN.js.gz"),
+        gzip: include_bytes!("../../console/assets/composer-BPNE_mQ9.js.gz"),
     },
     ConsoleAsset {
         path: "assets/composer-BWY7EWJx.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/composer-BWY7EWJx.css.gz"),
-    },
-    ConsoleAsset {
-        path: "assets/composer-CPzU7uAP.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/composer-CPzU7uAP.js.gz"),
     },
     ConsoleAsset {
         path: "assets/confirm-dialog-B4RwzwV6.js",
@@ -76,10 +76,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/css-DgaLhXQH.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/devices-C5CHzUQa.js",
+        path: "assets/devices-DY99SgXA.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/devices-C5CHzUQa.js.gz"),
+        gzip: include_bytes!("../../console/assets/devices-DY99SgXA.js.gz"),
     },
     ConsoleAsset {
         path: "assets/devices-Ds7X0aLb.css",
@@ -106,16 +106,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/docker-IyjqRm3v.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/early-Rga_aBj5.js",
+        path: "assets/early-MJMMI-C4.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/early-Rga_aBj5.js.gz"),
+        gzip: include_bytes!("../../console/assets/early-MJMMI-C4.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/esm-BwIBiLpW.js",
+        path: "assets/esm-DA7z_Ycj.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/esm-BwIBiLpW.js.gz"),
+        gzip: include_bytes!("../../console/assets/esm-DA7z_Ycj.js.gz"),
     },
     ConsoleAsset {
         path: "assets/esm-TPhOLr5z.css",
@@ -124,16 +124,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/esm-TPhOLr5z.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/fleet-0kbZW5Ah.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/fleet-0kbZW5Ah.js.gz"),
-    },
-    ConsoleAsset {
         path: "assets/fleet-B7CHfDFW.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/fleet-B7CHfDFW.css.gz"),
+    },
+    ConsoleAsset {
+        path: "assets/fleet-CXTJqcvk.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/fleet-CXTJqcvk.js.gz"),
     },
     ConsoleAsset {
         path: "assets/go-rLFTqkRN.js",
@@ -154,28 +154,28 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/html-BHZv6uqE.js.gz"),
     },
     ConsoleAsset {
+        path: "assets/inbox-BnOaNWAk.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/inbox-BnOaNWAk.js.gz"),
+    },
+    ConsoleAsset {
         path: "assets/inbox-CfyIWfdR.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/inbox-CfyIWfdR.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/inbox-_NWi1m4b.js",
+        path: "assets/index-BuJgV2pj.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/inbox-_NWi1m4b.js.gz"),
+        gzip: include_bytes!("../../console/assets/index-BuJgV2pj.js.gz"),
     },
     ConsoleAsset {
         path: "assets/index-Do0Qavd0.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/index-Do0Qavd0.css.gz"),
-    },
-    ConsoleAsset {
-        path: "assets/index-Kz5w5q-h.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/index-Kz5w5q-h.js.gz"),
     },
     ConsoleAsset {
         path: "assets/java-BtIQNnN0.js",
@@ -214,10 +214,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/keyboard-help-B5PHSqme.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/keyboard-help-ByncDonJ.js",
+        path: "assets/keyboard-help-DNjI8IR9.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/keyboard-help-ByncDonJ.js.gz"),
+        gzip: include_bytes!("../../console/assets/keyboard-help-DNjI8IR9.js.gz"),
     },
     ConsoleAsset {
         path: "assets/kotlin-DhhofPvG.js",
@@ -226,10 +226,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/kotlin-DhhofPvG.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/loaded-BPPzWqky.js",
+        path: "assets/loaded-B7pifl77.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/loaded-BPPzWqky.js.gz"),
+        gzip: include_bytes!("../../console/assets/loaded-B7pifl77.js.gz"),
+    },
+    ConsoleAsset {
+        path: "assets/login-Bu6Ls07_.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/login-Bu6Ls07_.js.gz"),
     },
     ConsoleAsset {
         path: "assets/login-CJhHU6Rm.css",
@@ -238,16 +244,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/login-CJhHU6Rm.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/login-DJwLQhui.js",
+        path: "assets/new-session-B3aKQ-pE.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/login-DJwLQhui.js.gz"),
-    },
-    ConsoleAsset {
-        path: "assets/new-session-DD7V_Khf.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/new-session-DD7V_Khf.js.gz"),
+        gzip: include_bytes!("../../console/assets/new-session-B3aKQ-pE.js.gz"),
     },
     ConsoleAsset {
         path: "assets/new-session-Dcp7quoj.css",
@@ -256,10 +256,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/new-session-Dcp7quoj.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/open-dialog-BMBcB7oJ.js",
+        path: "assets/open-dialog-CHBKyUxj.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/open-dialog-BMBcB7oJ.js.gz"),
+        gzip: include_bytes!("../../console/assets/open-dialog-CHBKyUxj.js.gz"),
     },
     ConsoleAsset {
         path: "assets/page-DPyx5DUH.css",
@@ -268,10 +268,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/page-DPyx5DUH.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/plot-C4EXYsZp.js",
+        path: "assets/plot-CjVclIRo.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/plot-C4EXYsZp.js.gz"),
+        gzip: include_bytes!("../../console/assets/plot-CjVclIRo.js.gz"),
     },
     ConsoleAsset {
         path: "assets/plot-CnsZ1jie.css",
@@ -304,16 +304,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/session-CDv__rEn.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/session-DfMejw3C.js",
+        path: "assets/session-DKsy-IEP.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/session-DfMejw3C.js.gz"),
+        gzip: include_bytes!("../../console/assets/session-DKsy-IEP.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/session-row-BBUao4rL.js",
+        path: "assets/session-row-Ce4uE6R2.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/session-row-BBUao4rL.js.gz"),
+        gzip: include_bytes!("../../console/assets/session-row-Ce4uE6R2.js.gz"),
     },
     ConsoleAsset {
         path: "assets/sessions-CBysHmML.css",
@@ -322,10 +322,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/sessions-CBysHmML.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/sessions-DLpxuMAN.js",
+        path: "assets/sessions-DE26kJDt.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/sessions-DLpxuMAN.js.gz"),
+        gzip: include_bytes!("../../console/assets/sessions-DE26kJDt.js.gz"),
     },
     ConsoleAsset {
         path: "assets/shared-worker-Bjs72zoQ.js",
@@ -352,16 +352,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/sql-CEbI0hMM.js.gz"),
     },
     ConsoleAsset {
+        path: "assets/timeline-CXPzbreD.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/timeline-CXPzbreD.js.gz"),
+    },
+    ConsoleAsset {
         path: "assets/timeline-DEgb49Mw.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/timeline-DEgb49Mw.css.gz"),
-    },
-    ConsoleAsset {
-        path: "assets/timeline-U1h7luCR.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/timeline-U1h7luCR.js.gz"),
     },
     ConsoleAsset {
         path: "assets/toml-CcmNWLt0.js",
@@ -382,10 +382,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/typescript-bsJCZSQ-.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/usage-DUa1v0WK.js",
+        path: "assets/usage-D33DR2DX.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/usage-DUa1v0WK.js.gz"),
+        gzip: include_bytes!("../../console/assets/usage-D33DR2DX.js.gz"),
     },
     ConsoleAsset {
         path: "assets/usage-OUETxJIX.css",
