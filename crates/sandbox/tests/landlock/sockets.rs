@@ -125,7 +125,7 @@ fn sockets_and_options_without_supervision_are_refused() {
     assert_refused(&proxy(), |_| words(&["udp", &address]));
     assert_refused(&proxy(), |_| words(&["tcp-source-route"]));
     let multipath = 262;
-    let mut sockets = vec![(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE)];
+    let mut sockets = vec![(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_KOBJECT_UEVENT)];
     let number = |it: i32| it.to_string();
     let args =
         |it: (i32, i32, i32)| words(&["socket", &number(it.0), &number(it.1), &number(it.2)]);

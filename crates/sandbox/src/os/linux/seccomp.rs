@@ -17,8 +17,8 @@ pub enum SocketScope {
     /// The process has a network namespace of its own, or the whole network: Unix, IPv4 and IPv6 sockets,
     /// and reading of routes and interfaces.
     Namespace,
-    /// The process shares the network of the machine, and a supervisor makes its connections: Unix sockets
-    /// and TCP.
+    /// The process shares the network of the machine, and a supervisor makes its connections: Unix sockets, TCP, and
+    /// reading of routes and interfaces.
     Supervised,
 }
 
@@ -237,17 +237,16 @@ fn refused_calls(sockets: SocketScope) -> Vec<RefusedCall> {
 
 fn refused_sockets(sockets: SocketScope) -> Vec<RefusedCall> {
     let internet = [libc::AF_INET, libc::AF_INET6].map(to_value);
-    let mut families = vec![to_value(libc::AF_UNIX), internet[0], internet[1]];
+    // Programs list interfaces with netlink, some of them at every start; changes need a capability.
+    let netlink_family = to_value(libc::AF_NETLINK);
+    let families = [to_value(libc::AF_UNIX), internet[0], internet[1], netlink_family];
     let mut refused_types = vec![libc::SOCK_RAW, SOCK_PACKET];
-    match sockets {
-        // Programs list interfaces with it; changes need a capability.
-        SocketScope::Namespace => families.push(to_value(libc::AF_NETLINK)),
+    if sockets == SocketScope::Supervised {
         // A datagram can be sent without a connection.
-        SocketScope::Supervised => refused_types.push(libc::SOCK_DGRAM),
+        refused_types.push(libc::SOCK_DGRAM);
     }
     let other_families = families.iter().map(|it| differs(0, *it)).collect();
-    let netlink =
-        vec![is_equal(0, to_value(libc::AF_NETLINK)), differs(2, to_value(libc::NETLINK_ROUTE))];
+    let netlink = vec![is_equal(0, netlink_family), differs(2, to_value(libc::NETLINK_ROUTE))];
     let types = internet.iter().flat_map(|family| {
         let case = |it: &i32| vec![is_equal(0, *family), has_type(1, to_value(*it))];
         refused_types.iter().map(case).collect::<Vec<_>>()
@@ -364,7 +363,7 @@ mod tests {
         let (types, family) = (libc::EACCES, libc::EAFNOSUPPORT);
         let expected = [types, types, family, family, family, 0, 0];
         assert_eq!(call_filtered(SocketScope::Namespace, calls), expected);
-        let expected = [types, types, family, family, family, family, types];
+        let expected = [types, types, family, family, family, 0, types];
         assert_eq!(call_filtered(SocketScope::Supervised, calls), expected);
     }
 
