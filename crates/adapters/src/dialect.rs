@@ -24,6 +24,8 @@ pub struct StartContext<'a> {
     pub model: Option<&'a str>,
     pub reasoning: Option<&'a str>,
     pub mode: Option<&'a str>,
+    /// The program runs in a sandbox of Jackfield, in which it cannot start one of its own.
+    pub is_sandboxed: bool,
     /// `mcpServers` as the client sent them.
     pub mcp_servers: &'a [Value],
 }

@@ -55,6 +55,7 @@ pub(crate) fn new_adapter(agent: &str, dialect: &str) -> Adapter {
         models: Vec::new(),
         program_version: Some("0.1.0".to_owned()),
         scratch: "/scratch".to_owned(),
+        is_sandboxed: false,
         variant,
         spec,
     };

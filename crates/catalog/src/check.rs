@@ -106,6 +106,12 @@ fn check_sandbox(spec: &AgentSpec) -> CheckResult {
             return reject(&[Key("sandbox"), Key("folders"), Item(index)], reason);
         }
     }
+    for (index, name) in spec.sandbox.last_variants.iter().enumerate() {
+        if spec.find_variant(name).is_none() {
+            let reason = format!("there is no launch variant `{name}`");
+            return reject(&[Key("sandbox"), Key("last_variants"), Item(index)], reason);
+        }
+    }
     for (index, host) in spec.sandbox.hosts.iter().enumerate() {
         let name = host.strip_prefix("*.").unwrap_or(host);
         let is_valid =
@@ -255,8 +261,9 @@ fn check_environment(spec: &AgentSpec) -> CheckResult {
             }
         }
     }
-    for (name, value) in &spec.env.set {
-        let path = [Key("env"), Key("set")];
+    let of_sandbox = spec.sandbox.env.iter().map(|it| ([Key("sandbox"), Key("env")], it));
+    let of_program = spec.env.set.iter().map(|it| ([Key("env"), Key("set")], it));
+    for (path, (name, value)) in of_program.chain(of_sandbox) {
         if let Some(reason) = environment::find_pattern_error(name) {
             return reject(&path, reason);
         }

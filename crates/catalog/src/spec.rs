@@ -2,7 +2,7 @@
 
 use crate::{AgentPackage, EnvRules, LaunchVariant};
 use serde::{Deserialize, Serialize};
-use std::num::NonZeroUsize;
+use std::{collections::BTreeMap, num::NonZeroUsize};
 
 /// An agent as its file describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,6 +62,13 @@ pub struct SandboxNeeds {
     /// The hosts of its model provider; `*.` at the beginning matches all names below.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<String>,
+    /// Variables that are set inside a sandbox, such as those that turn off the program's own.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// Launch variants that are the last choice inside a sandbox. They run tools in a sandbox of their own, which fails
+    /// inside another one and cannot be turned off without turning off permission requests.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub last_variants: Vec<String>,
 }
 
 impl SandboxNeeds {

@@ -1,7 +1,10 @@
 //! Starts the processes of agents, each in its sandbox, and releases what belongs to a process when it has ended.
 
 use crate::{
-    agent_registry::ResolvedVariant, effects::HubEffects, environment, sandbox::LaunchNeeds,
+    agent_registry::{ProcessLimits, ResolvedVariant},
+    effects::HubEffects,
+    environment,
+    sandbox::LaunchNeeds,
     spawn_context::SpawnContext,
 };
 use jackfield_agents::{LaunchCommand, StdoutFormat};
@@ -11,15 +14,25 @@ use std::{path::PathBuf, sync::Arc};
 
 impl HubEffects {
     pub(crate) fn spawn_agent(&mut self, agent: AgentId, launch: &Launch) {
-        let launch_command =
-            match self.agent_registry.resolve_launch(launch, environment::process_env()) {
-                Ok(launch_command) => launch_command,
-                Err(why) => return self.on_spawn_failed(agent, why, false),
-            };
+        let mut request = launch.sandbox.clone();
+        if request.profile.is_none() {
+            let settings = self.agent_registry.settings();
+            request.profile = settings.sandbox_of(&launch.name).map(Into::into);
+        }
+        let limits = self.sandboxes.limits_of(&request);
+        let process_env = environment::process_env();
+        let resolved = self.agent_registry.resolve_launch(launch, limits, process_env);
+        let mut launch_command = match resolved {
+            Ok(launch_command) => launch_command,
+            Err(why) => return self.on_spawn_failed(agent, why, false),
+        };
         // The process is started before a session names a directory.
         let has_no_cwd = launch.cwd.as_os_str().is_empty();
         let cwd = if has_no_cwd { PathBuf::from("/") } else { launch.cwd.clone() };
         let (of_agent, env_rules) = self.agent_registry.sandbox_needs(&launch.name);
+        if limits == ProcessLimits::Sandbox {
+            launch_command.set_variables(&of_agent.env);
+        }
         let needs = LaunchNeeds {
             cwd: &launch.cwd,
             argv: &launch_command.argv,
@@ -29,11 +42,6 @@ impl HubEffects {
             env_rules: &env_rules,
             of_agent: &of_agent,
         };
-        let mut request = launch.sandbox.clone();
-        if request.profile.is_none() {
-            let settings = self.agent_registry.settings();
-            request.profile = settings.sandbox_of(&launch.name).map(Into::into);
-        }
         let sandbox = match self.sandboxes.prepare(agent, &request, &needs) {
             Ok(sandbox) => sandbox.map(Arc::new),
             Err(why) => return self.on_spawn_failed(agent, why, false),

@@ -77,7 +77,15 @@ impl World {
         let variant = spec.launch.iter().find(speaks).expect("a variant speaks it").clone();
         let (flags, models) = (vec![true; variant.flags.len()], Vec::new());
         let (program_version, scratch) = (None, "/t".to_owned());
-        let settings = AdapterSettings { spec, variant, flags, models, program_version, scratch };
+        let settings = AdapterSettings {
+            spec,
+            variant,
+            flags,
+            models,
+            program_version,
+            scratch,
+            is_sandboxed: false,
+        };
         World {
             adapter: Adapter::new(settings, find_dialect(name).expect("a dialect")),
             store: MemoryStore::default(),

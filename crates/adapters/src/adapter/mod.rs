@@ -73,6 +73,8 @@ pub struct AdapterSettings {
     pub program_version: Option<String>,
     /// A directory that only this adapter uses, for files that are passed to programs.
     pub scratch: String,
+    /// The adapter and its programs run in a sandbox of Jackfield.
+    pub is_sandboxed: bool,
 }
 
 /// The part of a session that outlives the adapter.
@@ -94,13 +96,18 @@ pub struct SessionRecord {
 }
 
 impl SessionRecord {
-    fn start_context<'a>(&'a self, mcp_servers: &'a [Value]) -> StartContext<'a> {
+    fn start_context<'a>(
+        &'a self,
+        mcp_servers: &'a [Value],
+        is_sandboxed: bool,
+    ) -> StartContext<'a> {
         StartContext {
             cwd: &self.cwd,
             agent_session_id: self.agent_session_id.as_deref(),
             model: self.model.as_deref(),
             reasoning: self.reasoning.as_deref(),
             mode: self.mode.as_deref(),
+            is_sandboxed,
             mcp_servers,
         }
     }

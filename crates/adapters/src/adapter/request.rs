@@ -137,7 +137,9 @@ impl Adapter {
                 "the adapter of {name} does not support MCP servers; configure them in {name} itself"
             )));
         }
-        self.sessions.insert(id, AdapterSession::new(record, mcp_servers, dialect));
+        let is_sandboxed = self.settings.is_sandboxed;
+        let session = AdapterSession::new(record, mcp_servers, dialect, is_sandboxed);
+        self.sessions.insert(id, session);
         Ok(())
     }
 

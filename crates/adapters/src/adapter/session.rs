@@ -16,6 +16,7 @@ pub(super) type PromptResponse = (Value, Result<Value, Value>);
 pub(super) struct AdapterSession {
     pub(super) record: SessionRecord,
     pub(super) mcp_servers: Vec<Value>,
+    is_sandboxed: bool,
     pub(super) dialect: Box<dyn Dialect>,
     pub(super) turn: AdapterTurn,
     /// The id of the prompt request whose turn is running.
@@ -35,10 +36,12 @@ impl AdapterSession {
         record: SessionRecord,
         mcp_servers: Vec<Value>,
         dialect: Box<dyn Dialect>,
+        is_sandboxed: bool,
     ) -> AdapterSession {
         AdapterSession {
             record,
             mcp_servers,
+            is_sandboxed,
             dialect,
             turn: AdapterTurn::default(),
             prompt_request: None,
@@ -50,15 +53,15 @@ impl AdapterSession {
     }
 
     pub(super) fn start_context(&self) -> StartContext<'_> {
-        self.record.start_context(&self.mcp_servers)
+        self.record.start_context(&self.mcp_servers, self.is_sandboxed)
     }
 
     /// A process was started for this session.
     pub(super) fn on_start(&mut self, program: ProgramId) {
         self.program = Some(program);
         self.needs_restart = false;
-        let AdapterSession { record, mcp_servers, dialect, turn, .. } = self;
-        let start = record.start_context(mcp_servers);
+        let AdapterSession { record, mcp_servers, is_sandboxed, dialect, turn, .. } = self;
+        let start = record.start_context(mcp_servers, *is_sandboxed);
         dialect.on_start(&start, turn);
     }
 

@@ -147,6 +147,7 @@ mod tests {
             model: None,
             reasoning: None,
             mode: None,
+            is_sandboxed: false,
             mcp_servers: &[],
         }
     }

@@ -14,6 +14,7 @@ fn prompted_dialect() -> (PiDialect, AdapterTurn) {
         model: None,
         reasoning: None,
         mode: None,
+        is_sandboxed: false,
         mcp_servers: &[],
     };
     pi.on_start(&start, &mut turn);

@@ -10,6 +10,7 @@ use jackfield_agents::{
 };
 use jackfield_catalog::{AgentSpec, LaunchVariant};
 use jackfield_daemon::environment;
+use jackfield_sandbox::os::PROFILE_VARIABLE;
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
@@ -72,6 +73,7 @@ impl AdaptCommand {
                 models: status.models.models,
                 program_version: status.version,
                 scratch: scratch.to_string_lossy().into_owned(),
+                is_sandboxed: std::env::var_os(PROFILE_VARIABLE).is_some(),
                 variant,
                 spec,
             },

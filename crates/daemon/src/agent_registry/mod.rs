@@ -35,6 +35,13 @@ pub(crate) struct AgentRegistry {
     config_version: Option<FileVersion>,
 }
 
+/// Whether a process runs in a sandbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ProcessLimits {
+    None,
+    Sandbox,
+}
+
 /// A command and its whole environment.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ResolvedLaunch {
@@ -49,6 +56,12 @@ pub(crate) struct ResolvedLaunch {
 }
 
 impl ResolvedLaunch {
+    pub(crate) fn set_variables(&mut self, variables: &BTreeMap<String, String>) {
+        for (name, value) in variables {
+            set_variable(&mut self.env, name, value.clone());
+        }
+    }
+
     /// A command that is not described by the catalog.
     fn of_command(
         argv: Vec<String>,
@@ -143,9 +156,9 @@ impl AgentRegistry {
 
     /// The agents that could be started now. No process is started to find out.
     pub(crate) fn list_startable(&self, process_env: &[(String, String)]) -> Vec<String> {
-        let launches = self.list_own_launches().into_values();
-        let startable =
-            launches.filter(|it| self.resolve_launch(it, process_env.iter().cloned()).is_ok());
+        let (launches, limits) = (self.list_own_launches().into_values(), ProcessLimits::None);
+        let startable = launches
+            .filter(|it| self.resolve_launch(it, limits, process_env.iter().cloned()).is_ok());
         startable.map(|it| it.name.to_string()).collect()
     }
 
@@ -173,6 +186,7 @@ impl AgentRegistry {
     pub(crate) fn resolve_launch(
         &self,
         launch: &Launch,
+        limits: ProcessLimits,
         process_env: impl Iterator<Item = (String, String)>,
     ) -> Result<ResolvedLaunch, String> {
         let settings = self.settings.agents.get(&*launch.name);
@@ -186,7 +200,7 @@ impl AgentRegistry {
         let mut env: BTreeMap<String, String> = process_env.collect();
         env.extend(client_env.iter().cloned());
         if launch.argv.is_empty() {
-            return self.resolve_by_name(launch, settings, &env);
+            return self.resolve_by_name(launch, limits, settings, &env);
         }
         // A configured command gets what its settings grant. Any other command was sent by a client
         // that is not connected now; its environment follows the agent's spec.
@@ -198,6 +212,7 @@ impl AgentRegistry {
     fn resolve_by_name(
         &self,
         launch: &Launch,
+        limits: ProcessLimits,
         settings: Option<&AgentSettings>,
         env: &BTreeMap<String, String>,
     ) -> Result<ResolvedLaunch, String> {
@@ -226,7 +241,7 @@ impl AgentRegistry {
             (VariantChoice::Any, Some(name)) => VariantChoice::Only(name.into()),
             (choice, _) => choice.clone(),
         };
-        let (chosen, next) = variant_choice::choose(spec, &choice, &locations)?;
+        let (chosen, next) = variant_choice::choose(spec, &choice, limits, &locations)?;
         let mut composed = compose_agent_env(env.clone().into_iter(), Some(&spec.env), settings);
         for (name, value) in &chosen.variant.ask_env {
             if !composed.iter().any(|(it, _)| it == name) {

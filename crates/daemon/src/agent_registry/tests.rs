@@ -54,7 +54,7 @@ impl MachineFixture {
     fn resolve(&self, name: &str) -> Result<ResolvedLaunch, String> {
         let registry = self.registry();
         let launch = registry.list_launches()[name].clone();
-        registry.resolve_launch(&launch, self.env().into_iter())
+        registry.resolve_launch(&launch, ProcessLimits::None, self.env().into_iter())
     }
 }
 
@@ -84,6 +84,12 @@ fn native_program_precedes_adapter_and_keys_go_to_their_agent() {
     let command = machine.resolve("codex").unwrap();
     assert_eq!(command.argv, [native]);
     assert!(!names(&command).iter().any(|it| it.starts_with("JACKFIELD_")));
+    // Its own sandbox cannot be started inside another one, and only the adapter turns it off.
+    let registry = machine.registry();
+    let launch = registry.list_launches()["codex"].clone();
+    let env = machine.env().into_iter();
+    let command = registry.resolve_launch(&launch, ProcessLimits::Sandbox, env).unwrap();
+    assert_eq!(command.argv, ["/jackfield", "adapt", "codex", "--variant=app-server"]);
 }
 
 #[test]
@@ -93,7 +99,8 @@ fn launch_variant_is_followed_by_the_next_one_unless_it_was_chosen() {
         machine.program("gemini");
         let registry = machine.registry();
         let launch = Launch { variant: choice, ..registry.list_launches()["gemini"].clone() };
-        let command = registry.resolve_launch(&launch, machine.env().into_iter())?;
+        let command =
+            registry.resolve_launch(&launch, ProcessLimits::None, machine.env().into_iter())?;
         let ResolvedVariant { name, next } = command.variant.unwrap();
         Ok::<_, String>((name.to_string(), next.as_deref().map(str::to_owned)))
     };
@@ -139,7 +146,8 @@ fn programs_are_searched_in_the_environment_of_the_client() {
     let registry = machine.registry();
     let env = Some(Arc::new(Environment(machine.env())));
     let launch = Launch { env, ..registry.list_launches()["mine"].clone() };
-    let command = registry.resolve_launch(&launch, std::iter::empty()).unwrap();
+    let command =
+        registry.resolve_launch(&launch, ProcessLimits::None, std::iter::empty()).unwrap();
     assert_eq!((command.argv[0].as_str(), names(&command)), (program.as_str(), vec!["PATH"]));
 }
 
@@ -150,10 +158,12 @@ fn configured_command_gets_only_granted_client_variables() {
     let registry = machine.registry();
     let env = Some(Arc::new(Environment(machine.env())));
     let launch = Launch { env, ..registry.list_launches()["goose"].clone() };
-    let command = registry.resolve_launch(&launch, std::iter::empty()).unwrap();
+    let command =
+        registry.resolve_launch(&launch, ProcessLimits::None, std::iter::empty()).unwrap();
     assert_eq!(names(&command), ["PATH", "SECRET"]);
     let client_launch = Launch { argv: vec!["other".into()], ..launch };
-    let command = registry.resolve_launch(&client_launch, std::iter::empty()).unwrap();
+    let command =
+        registry.resolve_launch(&client_launch, ProcessLimits::None, std::iter::empty()).unwrap();
     assert!(
         names(&command).contains(&"OPENAI_API_KEY"),
         "a command of the client's sees all of it"
@@ -177,7 +187,10 @@ fn agent_that_cannot_start_has_reason_and_hint() {
     let why = machine.resolve("nobody").unwrap_err();
     assert!(why.contains("[agents.nobody]") && why.contains("no `command`"), "{why}");
     let gone = Launch { name: "gone".into(), ..machine.registry().list_launches()["mine"].clone() };
-    let why = machine.registry().resolve_launch(&gone, machine.env().into_iter()).unwrap_err();
+    let why = machine
+        .registry()
+        .resolve_launch(&gone, ProcessLimits::None, machine.env().into_iter())
+        .unwrap_err();
     assert!(why.contains("put its file back"), "{why}");
 }
 
@@ -215,7 +228,8 @@ fn command_of_an_old_session_gets_the_environment_of_its_agent() {
     let registry = machine.registry();
     let argv = vec!["/old/codex-acp".to_owned()];
     let launch = Launch { argv: argv.clone(), ..registry.list_launches()["codex"].clone() };
-    let command = registry.resolve_launch(&launch, machine.env().into_iter()).unwrap();
+    let command =
+        registry.resolve_launch(&launch, ProcessLimits::None, machine.env().into_iter()).unwrap();
     assert_eq!((command.argv.clone(), names(&command)), (argv, vec!["OPENAI_API_KEY", "PATH"]));
 }
 

@@ -1,6 +1,6 @@
 //! Chooses the launch variant of an agent among those whose program is installed.
 
-use super::format_refusal;
+use super::{ProcessLimits, format_refusal};
 use jackfield_agents::{
     find::{
         ChosenVariant, ProgramLocations, choose_variant, find_variant_program,
@@ -16,9 +16,13 @@ use std::sync::Arc;
 pub(super) fn choose<'a>(
     spec: &'a AgentSpec,
     choice: &VariantChoice,
+    limits: ProcessLimits,
     locations: &ProgramLocations,
 ) -> Result<(ChosenVariant<'a>, Option<Arc<str>>), String> {
     let mut installed = list_installed_variants(spec, locations);
+    if limits == ProcessLimits::Sandbox {
+        installed.sort_by_key(|it| spec.sandbox.last_variants.contains(&it.variant.name));
+    }
     let position = |name: &str| installed.iter().position(|it| it.variant.name == name);
     let index = match choice {
         VariantChoice::Any => 0,

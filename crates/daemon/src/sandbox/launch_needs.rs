@@ -92,7 +92,8 @@ impl LaunchNeeds<'_> {
     pub(super) fn env_names(&self) -> Vec<String> {
         if self.has_client_env {
             let EnvRules { pass, require, set, .. } = self.env_rules;
-            return pass.iter().chain(require).chain(set.keys()).cloned().collect();
+            let own = self.of_agent.env.keys();
+            return pass.iter().chain(require).chain(set.keys()).chain(own).cloned().collect();
         }
         self.env.iter().map(|(name, _)| name.clone()).collect()
     }

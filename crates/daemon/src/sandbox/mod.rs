@@ -11,7 +11,7 @@ pub(crate) use host_asks::HostAsks;
 pub(crate) use launch_needs::LaunchNeeds;
 pub(crate) use proxy_thread::ProxyMessage;
 
-use crate::{agent_files::FileVersion, paths::Paths};
+use crate::{agent_files::FileVersion, agent_registry::ProcessLimits, paths::Paths};
 use jackfield_events::{RawJson, SandboxApplied};
 use jackfield_hub::{AgentId, SandboxRequest};
 use jackfield_network_proxy::{CredentialInjection, ProxyConfig, system_tls_config};
@@ -93,6 +93,15 @@ impl AgentSandboxes {
             tracing::error!(why, "invalid sandbox profiles; using the built-in ones");
         }
         sandboxes
+    }
+
+    /// Whether agents with this request run in a sandbox, by the profiles that were read last.
+    pub(crate) fn limits_of(&self, request: &SandboxRequest) -> ProcessLimits {
+        let profile = self.profiles.find(request.profile.as_deref().unwrap_or(DEFAULT_PROFILE));
+        match profile {
+            Some(profile) if profile.is_unrestricted() => ProcessLimits::None,
+            _ => ProcessLimits::Sandbox,
+        }
     }
 
     /// The sandbox that an agent is started in; `None` if its profile limits nothing and was not asked for.

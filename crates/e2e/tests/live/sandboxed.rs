@@ -39,10 +39,10 @@ macro_rules! sandboxed {
     };
 }
 
-// Codex runs tools in a sandbox of its own, which cannot be started inside the namespaces of bubblewrap.
 sandboxed! {
     claude_works_in_bubblewrap: "claude" BUBBLEWRAP;
     claude_works_in_landlock: "claude" LANDLOCK;
+    codex_works_in_bubblewrap: "codex_app_server" BUBBLEWRAP;
     codex_works_in_landlock: "codex_app_server" LANDLOCK;
     goose_works_in_bubblewrap: "goose" BUBBLEWRAP;
     goose_works_in_landlock: "goose" LANDLOCK;

@@ -17,6 +17,7 @@ use macos as system;
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
 compile_error!("this system is not supported: add a folder for it to `crates/sandbox/src/os`");
 
+pub use environment::PROFILE_VARIABLE;
 pub use layer_support::{LayerProblem, LayerSupport, choose_layer, layer_support};
 use system::detect_layers;
 pub use system::{delete_left_directories, init_main, run};

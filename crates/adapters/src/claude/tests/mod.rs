@@ -31,6 +31,7 @@ impl RunningDialect {
             model: None,
             reasoning: None,
             mode,
+            is_sandboxed: false,
             mcp_servers: &[],
         };
         dialect.inner.on_start(&start, &mut dialect.turn);

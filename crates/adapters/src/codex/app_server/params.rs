@@ -10,7 +10,9 @@ pub(super) fn thread_request(
     turn: &mut AdapterTurn,
 ) -> (&'static str, Value) {
     let mut params = json!({"cwd": start.cwd});
-    if let Some((policy, sandbox)) = start.mode.and_then(approval_and_sandbox) {
+    let mode = start.mode.and_then(approval_and_sandbox);
+    let mode = if start.is_sandboxed { Some(without_own_sandbox(mode)) } else { mode };
+    if let Some((policy, sandbox)) = mode {
         params["approvalPolicy"] = json!(policy);
         params["sandbox"] = json!(sandbox);
     }
@@ -32,9 +34,22 @@ pub(super) fn thread_request(
     }
 }
 
+type ApprovalAndSandbox = (&'static str, &'static str);
+
+/// The same approvals without a sandbox of Codex. What its sandbox would have refused is requested: with
+/// `on-request` Codex requests nothing if it has no sandbox.
+fn without_own_sandbox(mode: Option<ApprovalAndSandbox>) -> ApprovalAndSandbox {
+    let policy = match mode {
+        Some(("on-request", "workspace-write")) => "on-request",
+        Some(("never", _)) => "never",
+        _ => "untrusted",
+    };
+    (policy, "danger-full-access")
+}
+
 /// The approval policy and the sandbox of a mode. For other modes, Codex's own configuration
 /// decides.
-fn approval_and_sandbox(id: &str) -> Option<(&'static str, &'static str)> {
+fn approval_and_sandbox(id: &str) -> Option<ApprovalAndSandbox> {
     match id {
         "read-only" => Some(("on-request", "read-only")),
         "ask" => Some(("untrusted", "workspace-write")),
@@ -102,6 +117,7 @@ mod tests {
             model: Some("m"),
             reasoning: None,
             mode: Some("auto"),
+            is_sandboxed: false,
             mcp_servers: &mcp,
         };
         let mut turn = AdapterTurn::default();
@@ -119,6 +135,27 @@ mod tests {
         let (method, params) =
             thread_request(&StartContext { agent_session_id: Some("t"), ..start }, &mut turn);
         assert_eq!((method, &params["threadId"]), ("thread/resume", &json!("t")));
+    }
+
+    #[test]
+    fn inside_a_sandbox_codex_has_none_of_its_own_and_requests_what_that_would_refuse() {
+        let request = |mode| {
+            let start = StartContext {
+                cwd: "/w",
+                agent_session_id: None,
+                model: None,
+                reasoning: None,
+                mode,
+                is_sandboxed: true,
+                mcp_servers: &[],
+            };
+            let (_, params) = thread_request(&start, &mut AdapterTurn::default());
+            assert_eq!(params["sandbox"], "danger-full-access", "{mode:?}");
+            params["approvalPolicy"].as_str().unwrap().to_owned()
+        };
+        let modes = [None, Some("ask"), Some("read-only"), Some("auto"), Some("full-access")];
+        let expected = ["untrusted", "untrusted", "untrusted", "on-request", "never"];
+        assert_eq!(modes.map(request), expected);
     }
 
     #[test]

@@ -18,6 +18,7 @@ fn start_context(agent_session_id: Option<&'static str>) -> StartContext<'static
         model: None,
         reasoning: None,
         mode: None,
+        is_sandboxed: false,
         mcp_servers: &[],
     }
 }

@@ -80,7 +80,7 @@ pub fn run(plan: &SandboxPlan, argv: &[OsString]) -> Result<Infallible, Bubblewr
     command.arg("--args").arg(options.as_raw_fd().to_string()).arg("--");
     command.arg(format!("/proc/self/fd/{}", own_program.as_raw_fd()));
     command.args(init.to_args()).args(argv);
-    command.env_clear().envs(environment::kept_variables(&plan.env, std::env::vars_os()));
+    command.env_clear().envs(environment::process_variables(plan, std::env::vars_os()));
     descriptors::ignore_termination();
     let source = command.exec();
     Err(BubblewrapError::Execute { program, source })

@@ -57,7 +57,7 @@ fn run_seatbelt(plan: &SandboxPlan, argv: &[OsString]) -> Result<ExitCode, Seatb
     }
     let directory = PrivateDirectory::create()?;
     let mut command = Command::new(PROGRAM);
-    command.env_clear().envs(environment::kept_variables(&plan.env, std::env::vars_os()));
+    command.env_clear().envs(environment::process_variables(plan, std::env::vars_os()));
     command.env("TMPDIR", &directory.path);
     let mut proxy_port = None;
     if let NetworkPlan::Proxy { socket } = &plan.network {

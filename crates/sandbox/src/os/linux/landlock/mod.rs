@@ -55,7 +55,7 @@ pub fn run(plan: &SandboxPlan, program: &OsStr, args: &[OsString]) -> Result<u8,
     let (signals, original) = supervisor::block_signals()?;
     let mut command = Command::new(program);
     command.args(args).env_clear();
-    command.envs(environment::kept_variables(&plan.env, std::env::vars_os()));
+    command.envs(environment::process_variables(plan, std::env::vars_os()));
     command.envs(private_directory::variables(&private));
     if matches!(plan.network, NetworkPlan::Proxy { .. }) {
         let address = PROXY_ADDRESS.into();
