@@ -111,8 +111,12 @@ impl AgentSandboxes {
         request: &SandboxRequest,
         needs: &LaunchNeeds<'_>,
     ) -> Result<Option<AgentSandbox>, String> {
-        self.refresh_profiles()?;
         let name = request.profile.as_deref().unwrap_or(DEFAULT_PROFILE);
+        if let Err(why) = self.refresh_profiles()
+            && (name != DEFAULT_PROFILE || self.may_limit_default())
+        {
+            return Err(why);
+        }
         let profile = self.profiles.find(name).cloned().ok_or_else(|| {
             let names: Vec<&str> = self.profiles.names().collect();
             format!("there is no sandbox profile `{name}`; there are {}", names.join(", "))
@@ -180,6 +184,14 @@ impl AgentSandboxes {
 
     fn own_folders(&self) -> Vec<PathBuf> {
         [&self.paths.config, &self.paths.state, &self.paths.runtime].map(Clone::clone).to_vec()
+    }
+
+    /// Whether the default profile has limits, or may have them in a file that cannot be read as a whole: only a file
+    /// with its name changes it.
+    fn may_limit_default(&self) -> bool {
+        let text = fs::read_to_string(self.paths.policy_file());
+        let is_named = text.map_or(true, |it| it.contains(DEFAULT_PROFILE));
+        is_named || self.limits_of(&SandboxRequest::default()) == ProcessLimits::Sandbox
     }
 
     /// Reads the profiles again if `policy.toml` has changed. With an invalid file no sandbox is made: it would not be
@@ -262,5 +274,46 @@ fn remove_old_sockets(paths: &Paths) {
         if is_proxy && UnixStream::connect(entry.path()).is_err() {
             let _gone = fs::remove_file(entry.path());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jackfield_catalog::{EnvRules, SandboxNeeds};
+
+    /// Whether an agent with this profile starts without a sandbox, or why it does not start, with this `policy.toml`.
+    fn prepare(policy: &str, profile: Option<&str>) -> Result<bool, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let paths = Paths::below(folder.path());
+        fs::create_dir_all(&paths.config).unwrap();
+        fs::write(paths.policy_file(), policy).unwrap();
+        let (questions, _asked) = tokio::sync::mpsc::channel(1);
+        let mut sandboxes = AgentSandboxes::new(paths, "/jackfield".into(), questions);
+        let (of_agent, env_rules) = (SandboxNeeds::default(), EnvRules::default());
+        let needs = LaunchNeeds {
+            cwd: folder.path(),
+            argv: &[],
+            env: &[],
+            has_client_env: false,
+            env_rules: &env_rules,
+            layer: None,
+            of_agent: &of_agent,
+        };
+        let request =
+            SandboxRequest { profile: profile.map(Into::into), ..SandboxRequest::default() };
+        sandboxes.prepare(AgentId(1), &request, &needs).map(|it| it.is_none())
+    }
+
+    #[test]
+    fn invalid_profiles_refuse_only_agents_with_limits() {
+        let invalid = "[sandbox.workspace]\ncolor = 1\n";
+        assert_eq!(prepare(invalid, None), Ok(true));
+        assert_eq!(prepare(invalid, Some("open")), Ok(true));
+        let refused = prepare(invalid, Some("workspace")).unwrap_err();
+        assert!(refused.contains("invalid sandbox profiles"), "{refused}");
+        // The file may limit the profile.
+        let refused = prepare("[sandbox.open]\nhide = [1]\n", None).unwrap_err();
+        assert!(refused.contains("invalid sandbox profiles"), "{refused}");
     }
 }
