@@ -83,6 +83,11 @@ impl Paths {
         self.state.join("agent")
     }
 
+    /// The list of directories that sandboxed agents could write to.
+    pub(crate) fn writable_directories(&self) -> PathBuf {
+        self.state.join("sandbox-directories")
+    }
+
     pub fn socket(&self) -> PathBuf {
         self.runtime.join("hub.sock")
     }

@@ -51,6 +51,7 @@ mod resume_http;
 mod runner;
 mod runtime_dir;
 mod sandbox;
+mod sandbox_escapes;
 mod sandbox_explain;
 mod sdk;
 mod sdk_client;

@@ -10,18 +10,18 @@ use std::{
     time::Duration,
 };
 
-const BOUND: Duration = Duration::from_secs(30);
+pub(crate) const BOUND: Duration = Duration::from_secs(30);
 
 /// A layer, and what its sessions can do with protected files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum TestedLayer {
+pub(crate) enum TestedLayer {
     Bubblewrap,
     /// It cannot protect files in a writable directory, so the profile must not ask for it.
     Landlock,
 }
 
 impl TestedLayer {
-    fn settings(self) -> (&'static str, &'static str) {
+    pub(crate) fn settings(self) -> (&'static str, &'static str) {
         match self {
             TestedLayer::Bubblewrap => ("sandbox_layer = \"bubblewrap\"\n", ""),
             TestedLayer::Landlock => {
@@ -32,16 +32,21 @@ impl TestedLayer {
 }
 
 /// A daemon, a project with a Git repository, and a secret beside it.
-struct SandboxScene {
-    home: Home,
-    daemon: Daemon,
-    work: PathBuf,
+pub(crate) struct SandboxScene {
+    pub(crate) home: Home,
+    pub(crate) daemon: Daemon,
+    pub(crate) work: PathBuf,
     /// A server that no profile allows.
-    server: TcpListener,
+    pub(crate) server: TcpListener,
 }
 
 impl SandboxScene {
-    fn new(layer: TestedLayer) -> SandboxScene {
+    pub(crate) fn new(layer: TestedLayer) -> SandboxScene {
+        SandboxScene::with_variables(layer, &[])
+    }
+
+    /// With these variables in the environment of the daemon.
+    pub(crate) fn with_variables(layer: TestedLayer, variables: &[(&str, &str)]) -> SandboxScene {
         let home = Home::new();
         let (config, policy) = layer.settings();
         let folder = home.path().join("config");
@@ -53,12 +58,12 @@ impl SandboxScene {
         fs::create_dir_all(home.path().join("outside")).unwrap();
         fs::write(home.path().join("secret"), "hunter2").unwrap();
         let server = TcpListener::bind("127.0.0.1:0").unwrap();
-        let daemon = home.serve(&[]);
+        let daemon = home.serve_in(&[], variables);
         SandboxScene { home, daemon, work, server }
     }
 
     /// A client whose agents have this profile.
-    fn connect(&self, argv: &[String], profile: &str) -> Client {
+    pub(crate) fn connect(&self, argv: &[String], profile: &str) -> Client {
         let mut client = self.home.dial();
         let agent = json!({ "name": "fake", "argv": argv });
         let params = json!({ "agent": agent, "cwd": self.work, "sandbox": profile });
@@ -68,7 +73,7 @@ impl SandboxScene {
     }
 
     /// A script that tries everything, and prints a line for each attempt.
-    fn attacks(&self) -> String {
+    pub(crate) fn attacks(&self) -> String {
         let path = |name: &str| self.home.path().join(name).display().to_string();
         let (secret, outside) = (path("secret"), path("outside"));
         let (socket, state) = (path("run/hub.sock"), path("state"));
@@ -92,18 +97,23 @@ impl SandboxScene {
     }
 
     /// An agent that makes the attempts and then serves as usual.
-    fn hostile_agent(&self, script: &str) -> Vec<String> {
-        let fake = self.home.fake_agent(&[]);
+    pub(crate) fn hostile_agent(&self, script: &str) -> Vec<String> {
+        self.hostile_agent_with(script, &[])
+    }
+
+    /// With these flags of the fake agent.
+    pub(crate) fn hostile_agent_with(&self, script: &str, flags: &[&str]) -> Vec<String> {
+        let fake = self.home.fake_agent(flags);
         let script = format!("{{ {script}\n}} > attempts; exec \"$@\"");
         ["/bin/sh", "-c", &script, "sh"].map(str::to_owned).into_iter().chain(fake).collect()
     }
 }
 
-fn lines(text: &str) -> Vec<&str> {
+pub(crate) fn lines(text: &str) -> Vec<&str> {
     text.lines().map(str::trim).filter(|it| !it.is_empty()).collect()
 }
 
-const ALL_WORK: [&str; 8] = [
+pub(crate) const ALL_WORK: [&str; 8] = [
     "read-secret worked",
     "read-state worked",
     "write-outside worked",
@@ -115,7 +125,7 @@ const ALL_WORK: [&str; 8] = [
 ];
 
 /// What is refused inside `workspace`. A hook can be written only where files cannot be protected.
-fn expected(layer: TestedLayer) -> [&'static str; 8] {
+pub(crate) fn expected(layer: TestedLayer) -> [&'static str; 8] {
     let write_hook = match layer {
         TestedLayer::Bubblewrap => "write-hook refused",
         TestedLayer::Landlock => "write-hook worked",

@@ -1,5 +1,6 @@
 //! What an agent needs inside its sandbox: folders, programs, variables and hosts.
 
+use super::agent_links::{AgentLink, WritableDirectories};
 use crate::paths::Paths;
 use jackfield_catalog::{EnvRules, SandboxNeeds};
 use jackfield_network_proxy::{HeaderInjection, HostPattern, HostRule, HostRules, PatternError};
@@ -48,9 +49,13 @@ impl LaunchNeeds<'_> {
         self.variable("PATH").map(|it| env::split_paths(it).collect()).unwrap_or_default()
     }
 
-    /// The directories of the session, without symbolic links. A link inside another directory of the session is
-    /// refused: an agent could have put it there to get access to its target.
-    pub(super) fn resolve_directories(&self, others: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
+    /// The directories of the session, without symbolic links. A link inside another directory of the session, or
+    /// inside one that agents could write to, is refused: an agent could have put it there to get access to its target.
+    pub(super) fn resolve_directories(
+        &self,
+        others: &[PathBuf],
+        writable: &WritableDirectories,
+    ) -> Result<Vec<PathBuf>, String> {
         let given: Vec<&Path> = std::iter::once(self.cwd)
             .filter(|it| !it.as_os_str().is_empty())
             .chain(others.iter().map(PathBuf::as_path))
@@ -59,6 +64,19 @@ impl LaunchNeeds<'_> {
             let real = fs::canonicalize(path).map_err(|it| {
                 format!("the session's directory `{}` cannot be used: {it}", path.display())
             })?;
+            let found = writable.find_link(path).map_err(|it| {
+                format!("the session's directory `{}` cannot be checked: {it}", path.display())
+            })?;
+            if let Some(AgentLink { link, directory }) = found {
+                return Err(format!(
+                    "the session's directory `{}` leads to `{}` through the link `{}`, which an agent may have created \
+                     in `{}`; open a session in the target itself if the agent may use it",
+                    path.display(),
+                    real.display(),
+                    link.display(),
+                    directory.display()
+                ));
+            }
             let is_inside = |other: &&Path| other != path && path.starts_with(other);
             if real != **path && given.iter().any(is_inside) {
                 return Err(format!(
@@ -256,7 +274,8 @@ mod tests {
         let resolve = |cwd: &str, others: &[&str]| {
             let cwd = root.join(cwd);
             let others: Vec<PathBuf> = others.iter().map(|it| root.join(it)).collect();
-            with_needs(&cwd, &[], |needs| needs.resolve_directories(&others))
+            let writable = WritableDirectories::new(root.join("writable"));
+            with_needs(&cwd, &[], |needs| needs.resolve_directories(&others, &writable))
         };
         assert_eq!(resolve("shortcut", &[]), Ok(vec![root.join("project")]));
         let refused = resolve("project", &["project/more"]).unwrap_err();

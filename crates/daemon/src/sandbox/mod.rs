@@ -3,6 +3,7 @@
 //! The crate `sandbox` makes plans and enforces them, the crate `network-proxy` decides about hosts. This module
 //! knows the folders of this daemon and what the agent needs.
 
+mod agent_links;
 mod host_asks;
 mod launch_needs;
 mod proxy_thread;
@@ -12,13 +13,14 @@ pub(crate) use launch_needs::LaunchNeeds;
 pub(crate) use proxy_thread::ProxyMessage;
 
 use crate::{agent_files::FileVersion, agent_registry::ProcessLimits, paths::Paths};
+use agent_links::WritableDirectories;
 use jackfield_events::{RawJson, SandboxApplied};
 use jackfield_hub::{AgentId, SandboxRequest};
 use jackfield_network_proxy::{CredentialInjection, ProxyConfig, system_tls_config};
 use jackfield_private_files as private_files;
 use jackfield_sandbox::{
     os::{LayerSupport, choose_layer, delete_left_directories, layer_support},
-    plan::{EnforcementLayer, NetworkPlan, SandboxPlan},
+    plan::{EnforcementLayer, NetworkPlan, PathAccess, SandboxPlan},
     planning::{DiskLookup, LaunchFacts, make_plan},
     profile::{HostLists, NetworkAccess, ProfileSet},
     subcommand::run_args,
@@ -128,9 +130,10 @@ impl AgentSandboxes {
         let agent_folders = needs.agent_folders(&self.paths);
         create_folders(&agent_folders)?;
         let socket = self.proxy_socket(agent);
+        let writable = WritableDirectories::new(self.paths.writable_directories());
         let facts = LaunchFacts {
             layer,
-            session_directories: needs.resolve_directories(&request.directories)?,
+            session_directories: needs.resolve_directories(&request.directories, &writable)?,
             home: needs.home(),
             search_path: needs.search_path(),
             temporary_directory: needs.temporary_directory(),
@@ -142,6 +145,7 @@ impl AgentSandboxes {
             proxy_socket: Some(socket.clone()),
         };
         let plan = make_plan(&profile, &facts, &DiskLookup).map_err(|it| it.to_string())?;
+        remember_writable(&writable, &plan)?;
         let mut hosts = Vec::new();
         if let (NetworkPlan::Proxy { .. }, NetworkAccess::Hosts(lists)) =
             (&plan.network, &profile.network)
@@ -254,6 +258,14 @@ fn create_folders(folders: &[PathBuf]) -> Result<(), String> {
         })?;
     }
     Ok(())
+}
+
+/// Later sessions do not follow links in these directories.
+fn remember_writable(directories: &WritableDirectories, plan: &SandboxPlan) -> Result<(), String> {
+    let writable = plan.paths.iter().filter(|it| it.access == PathAccess::Writable);
+    directories.add(writable.map(|it| it.path.as_path())).map_err(|it| {
+        format!("the directories that the agent can write to cannot be remembered: {it}")
+    })
 }
 
 const SOCKET_PREFIX: &str = "proxy-";
