@@ -16,6 +16,7 @@ mod openai_agent;
 mod options;
 mod other_clients;
 mod real;
+mod sandboxed;
 mod script;
 mod seen;
 mod sessions;
