@@ -8,3 +8,5 @@ mod bubblewrap;
 mod fixture;
 #[cfg(target_os = "linux")]
 mod landlock;
+#[cfg(target_os = "linux")]
+mod probes;

@@ -20,12 +20,14 @@ compile_error!("this system is not supported: add a folder for it to `crates/san
 pub use environment::PROFILE_VARIABLE;
 pub use layer_support::{LayerProblem, LayerSupport, choose_layer, layer_support};
 use system::detect_layers;
-pub use system::{delete_left_directories, init_main, run};
+pub use system::{delete_left_directories, init_main, probes, run};
 
 use crate::plan::EnforcementLayer;
 
 /// The hidden subcommand that is the first program inside a sandbox.
 pub const INIT_SUBCOMMAND: &str = "sandbox-init";
+/// The hidden subcommand that tries to leave a sandbox.
+pub const PROBE_SUBCOMMAND: &str = "sandbox-probe";
 
 /// A process could not be started in a sandbox.
 #[derive(Debug, thiserror::Error)]

@@ -81,7 +81,8 @@ pub(super) fn fork_orphan() -> io::Result<ForkSide> {
     Ok(ForkSide::Orphan)
 }
 
-fn fork() -> io::Result<i32> {
+/// Returns 0 in the child. To be called by a process with one thread.
+pub(super) fn fork() -> io::Result<i32> {
     // SAFETY: the process has one thread, so no lock is held by another one.
     let child = unsafe { libc::fork() };
     if child < 0 { Err(io::Error::last_os_error()) } else { Ok(child) }

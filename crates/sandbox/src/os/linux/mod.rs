@@ -6,6 +6,7 @@ mod detect;
 pub mod init;
 mod kernel_version;
 pub mod landlock;
+pub mod probes;
 mod resources;
 pub mod seccomp;
 

@@ -2,6 +2,8 @@
 
 #[cfg(target_os = "macos")]
 mod launch;
+#[cfg(target_os = "macos")]
+pub mod probes;
 mod seatbelt;
 
 #[cfg(target_os = "macos")]
