@@ -1,68 +1,12 @@
 //! Other processes, and the life of the sandbox's own.
 
-use super::attack_world::{AttackWorld, assert_refused, assert_works, text_of, words};
+use super::attack_world::{AttackWorld, assert_works, text_of, words};
 use jackfield_sandbox::plan::NetworkPlan;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
-use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-
-/// A process outside the sandbox, which ends with the test.
-struct OutsideProcess(Child);
-
-impl OutsideProcess {
-    fn start() -> OutsideProcess {
-        OutsideProcess(Command::new("sleep").arg("60").spawn().unwrap())
-    }
-}
-
-impl Drop for OutsideProcess {
-    fn drop(&mut self) {
-        let _ended = self.0.kill();
-        let _reaped = self.0.wait();
-    }
-}
-
-fn assert_victim_safe(attack: &str) {
-    let victim = OutsideProcess::start();
-    let pid = victim.0.id().to_string();
-    assert_refused(&NetworkPlan::None, |_| words(&[attack, &pid]));
-}
-
-#[test]
-fn process_outside_cannot_be_read_or_traced() {
-    for attack in ["read-environment", "read-memory", "trace"] {
-        assert_victim_safe(attack);
-    }
-}
-
-#[test]
-fn process_outside_cannot_be_signaled_or_limited() {
-    for attack in ["signal", "signal-by-pidfd", "limit"] {
-        assert_victim_safe(attack);
-    }
-}
-
-#[test]
-fn calls_around_the_sandbox_are_refused() {
-    for attack in ["io-uring", "shared-memory"] {
-        assert_refused(&NetworkPlan::None, |_| words(&[attack]));
-    }
-}
-
-#[test]
-fn descriptors_are_not_inherited() {
-    let attack = words(&["inherited-descriptors"]);
-    let world = AttackWorld::new(NetworkPlan::None);
-    let leaked = File::open(world.path("hidden/file")).unwrap();
-    rustix::io::fcntl_setfd(&leaked, rustix::io::FdFlags::empty()).unwrap();
-    assert!(world.free_attack(&attack).status().unwrap().success());
-    let output = world.attack(&attack).output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    assert!(text_of(&output).contains("no inherited descriptor"), "{}", text_of(&output));
-}
 
 #[test]
 fn environment_and_limits_are_those_of_the_plan() {

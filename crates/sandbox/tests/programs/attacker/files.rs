@@ -9,15 +9,9 @@ use std::time::SystemTime;
 
 pub(crate) fn run(attack: &str, args: &[&str]) -> Option<io::Result<()>> {
     Some(match (attack, args) {
-        ("write", [path]) => OpenOptions::new().append(true).open(path).map(drop),
-        ("create", [path]) => File::create_new(path).map(drop),
-        ("truncate", [path]) => truncate(path),
-        ("delete", [path]) => fs::remove_file(path),
         ("read", [path]) => fs::read(path).map(drop),
         ("list", [path]) => fs::read_dir(path).map(drop),
         ("rename", [from, to]) => fs::rename(from, to),
-        ("link", [from, to]) => fs::hard_link(from, to),
-        ("link-and-write", [target, link]) => write_through_link(target, link),
         ("execute", [path]) => std::process::Command::new(path).status().map(drop),
         ("change-mode", [path]) => fs::set_permissions(path, Permissions::from_mode(0o666)),
         ("change-mode-of-file", [path]) => {
@@ -32,18 +26,6 @@ pub(crate) fn run(attack: &str, args: &[&str]) -> Option<io::Result<()>> {
         ("write-temporary", []) => fs::write(std::env::temp_dir().join("file"), "text"),
         _ => return None,
     })
-}
-
-fn truncate(path: &str) -> io::Result<()> {
-    let path = CString::new(path)?;
-    // SAFETY: the path ends with a zero.
-    check(unsafe { libc::truncate(path.as_ptr(), 0) }).map(drop)
-}
-
-fn write_through_link(target: &str, link: &str) -> io::Result<()> {
-    let _old = fs::remove_file(link);
-    std::os::unix::fs::symlink(target, link)?;
-    OpenOptions::new().append(true).open(link).map(drop)
 }
 
 fn own_user() -> u32 {
