@@ -63,6 +63,7 @@ pub(crate) const KEEP: &str = "JACKFIELD_KEEP";
 pub(crate) const KEEP_SESSIONS: &str = "JACKFIELD_KEEP_SESSIONS";
 pub(crate) const KEYS: &str = "JACKFIELD_KEYS";
 pub(crate) const LABEL: &str = "JACKFIELD_LABEL";
+pub(crate) const LAYER: &str = "JACKFIELD_LAYER";
 pub(crate) const LIMIT: &str = "JACKFIELD_LIMIT";
 pub(crate) const LIST: &str = "JACKFIELD_LIST";
 pub(crate) const LISTEN: &str = "JACKFIELD_LISTEN";

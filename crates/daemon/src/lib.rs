@@ -70,6 +70,9 @@ pub use log_file::limit_log;
 pub use metrics::MetricsSource;
 pub use observe::{LogTarget, start_log};
 pub use paths::Paths;
+pub use sandbox::{
+    CheckScope, CheckedLayer, LayerState, ProfileCheck, ProfileCheckError, check_profile,
+};
 pub use serve::{DaemonReady, IsolatedHub, serve, start_isolated};
 pub use tenants::{Tenants, TenantsError, UNCONFINED_AGENTS_WARNING, token_hash};
 pub use web_routes::{ExtraRoutes, FleetHosts, WebConfig};

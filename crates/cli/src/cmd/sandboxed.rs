@@ -1,7 +1,10 @@
-//! `jackfield sandbox-run` and `jackfield sandbox-init`: start an agent in a sandbox. Only other parts of Jackfield
-//! start them.
+//! `jackfield sandbox-run` and `jackfield sandbox-init`, which start an agent in a sandbox, and `jackfield
+//! sandbox-probe`, which tries to leave one. Only other parts of Jackfield start them.
 
-use jackfield_sandbox::{os::INIT_SUBCOMMAND, subcommand::RUN_SUBCOMMAND};
+use jackfield_sandbox::{
+    os::{INIT_SUBCOMMAND, PROBE_SUBCOMMAND},
+    subcommand::RUN_SUBCOMMAND,
+};
 use std::{
     ffi::{OsStr, OsString},
     process::ExitCode,
@@ -14,6 +17,9 @@ pub(crate) fn run(
 ) -> Option<ExitCode> {
     if subcommand == RUN_SUBCOMMAND {
         return Some(jackfield_sandbox::run_main(args));
+    }
+    if subcommand == PROBE_SUBCOMMAND {
+        return Some(jackfield_sandbox::probe_main(args));
     }
     (subcommand == INIT_SUBCOMMAND).then(|| jackfield_sandbox::init_main(args))
 }

@@ -72,6 +72,7 @@ const COMMANDS: &[&str] = &[
     "policy check",
     "policy explain",
     "sandbox",
+    "sandbox check",
     "sandbox explain",
     "trust",
     "doctor",

@@ -29,6 +29,7 @@ mod reconnect;
 mod registry_agents;
 
 mod run;
+mod sandbox;
 mod settings;
 mod setup;
 mod setup_readback;

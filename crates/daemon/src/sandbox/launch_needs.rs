@@ -129,18 +129,11 @@ impl LaunchNeeds<'_> {
     /// The hosts of the profile, of the agent's model provider, and of the addresses in its variables: a user who
     /// sets a base URL means that server.
     pub(super) fn host_rules(&self, of_profile: &HostLists) -> Result<HostRules, String> {
-        let mut allowed = Vec::new();
-        for text in of_profile.allowed.iter().chain(&self.of_agent.hosts) {
-            allowed.push(HostRule { pattern: parse_pattern(text)?, private: false });
-        }
-        for text in &of_profile.private {
-            allowed.push(HostRule { pattern: parse_pattern(text)?, private: true });
-        }
+        let mut rules = parse_host_rules(of_profile, &self.of_agent.hosts)?;
         for pattern in self.hosts_of_variables().filter_map(|it| it.parse().ok()) {
-            allowed.push(HostRule { pattern, private: true });
+            rules.allowed.push(HostRule { pattern, private: true });
         }
-        let refused = of_profile.refused.iter().map(|it| parse_pattern(it));
-        Ok(HostRules { allowed, refused: refused.collect::<Result<_, _>>()? })
+        Ok(rules)
     }
 
     /// The headers that the proxy adds to requests, with the values from their files.
@@ -174,6 +167,22 @@ impl LaunchNeeds<'_> {
 
 fn parse_pattern(text: &str) -> Result<HostPattern, String> {
     text.parse().map_err(|it: PatternError| jackfield_protocol::chain(&it))
+}
+
+/// The rules of a profile, and those that allow the hosts of an agent.
+pub(super) fn parse_host_rules(
+    of_profile: &HostLists,
+    of_agent: &[String],
+) -> Result<HostRules, String> {
+    let mut allowed = Vec::new();
+    for text in of_profile.allowed.iter().chain(of_agent) {
+        allowed.push(HostRule { pattern: parse_pattern(text)?, private: false });
+    }
+    for text in &of_profile.private {
+        allowed.push(HostRule { pattern: parse_pattern(text)?, private: true });
+    }
+    let refused = of_profile.refused.iter().map(|it| parse_pattern(it));
+    Ok(HostRules { allowed, refused: refused.collect::<Result<_, _>>()? })
 }
 
 /// A sandboxed process uses the proxy of its sandbox, not that of the user.

@@ -6,10 +6,14 @@
 mod agent_links;
 mod host_asks;
 mod launch_needs;
+mod profile_check;
 mod proxy_thread;
 
 pub(crate) use host_asks::HostAsks;
 pub(crate) use launch_needs::LaunchNeeds;
+pub use profile_check::{
+    CheckScope, CheckedLayer, LayerState, ProfileCheck, ProfileCheckError, check_profile,
+};
 pub(crate) use proxy_thread::ProxyMessage;
 
 use crate::{agent_files::FileVersion, agent_registry::ProcessLimits, paths::Paths};
@@ -206,15 +210,7 @@ impl AgentSandboxes {
         if version == self.policy_version {
             return Ok(());
         }
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(format!("cannot read `{}`: {error}", path.display())),
-        };
-        self.profiles = ProfileSet::parse(&text).map_err(|errors| {
-            let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
-            format!("`{}` has invalid sandbox profiles: {}", path.display(), errors.join("; "))
-        })?;
+        self.profiles = read_profiles(&self.paths)?;
         self.policy_version = version;
         Ok(())
     }
@@ -230,6 +226,20 @@ fn proxy_config(lists: &HostLists, needs: &LaunchNeeds<'_>) -> Result<ProxyConfi
         config.injection = Some(CredentialInjection { headers, tls });
     }
     Ok(config)
+}
+
+/// The profiles of `policy.toml`, or the built-in ones without such a file.
+fn read_profiles(paths: &Paths) -> Result<ProfileSet, String> {
+    let path = paths.policy_file();
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(format!("cannot read `{}`: {error}", path.display())),
+    };
+    ProfileSet::parse(&text).map_err(|errors| {
+        let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        format!("`{}` has invalid sandbox profiles: {}", path.display(), errors.join("; "))
+    })
 }
 
 /// The configured layer if it works, else the best one. Each layer that does not work is explained.

@@ -16,6 +16,7 @@ mod limits;
 mod login_session;
 mod node;
 mod report;
+mod sandbox;
 mod search_path;
 mod terminal;
 mod wsl;

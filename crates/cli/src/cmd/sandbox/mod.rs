@@ -1,17 +1,22 @@
-//! `jackfield sandbox`: explains what the sandbox of a session permits.
+//! `jackfield sandbox`: checks what a sandbox stops, and explains what it refused.
 
+mod check;
+mod check_json;
+mod check_text;
 mod explain;
 mod sandbox_history;
 
 use crate::{context::CommandContext, report::CommandError};
 use clap::{Args, Subcommand};
 
-/// Explain what the sandbox of an agent permits and what it refused
+/// Check what the sandbox of an agent stops, and explain what it refused
 ///
-/// A profile limits the files, the network and the resources of an agent: `jackfield run --sandbox
-/// workspace`, or `sandbox` in config.toml. Profiles are in policy.toml next to it.
+/// A sandbox limits what an agent can do, whether it asks or not. Its profile says what is permitted; the built-in ones
+/// are `read-only`, `workspace` and `open`, and policy.toml can change them and add others.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
+  $ jackfield sandbox check
+  $ jackfield sandbox check read-only --layer landlock
   $ jackfield sandbox explain s-7f3
   $ jackfield sandbox explain s-7f3 ~/.ssh/id_ed25519 pypi.org")]
 pub(crate) struct SandboxCommand {
@@ -21,12 +26,14 @@ pub(crate) struct SandboxCommand {
 
 #[derive(Debug, Subcommand)]
 enum SandboxSubcommand {
+    Check(check::CheckSandboxCommand),
     Explain(explain::ExplainSandboxCommand),
 }
 
 impl SandboxCommand {
     pub(crate) fn run(self, context: &CommandContext) -> Result<(), CommandError> {
         match self.command {
+            SandboxSubcommand::Check(it) => it.run(context),
             SandboxSubcommand::Explain(it) => it.run(context),
         }
     }
