@@ -5,6 +5,7 @@
 
 mod archive;
 mod formula;
+mod glibc;
 mod index;
 mod licenses;
 mod linux;
@@ -28,9 +29,6 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Kinds of packages, in the order in which they are made.
 const KINDS: [&str; 6] = ["archive", "deb", "rpm", "npm", "sbom", "index"];
-
-/// The oldest C library that a program for Linux runs with.
-const GLIBC_VERSION: &str = "2.17";
 
 /// Kinds that only Linux has.
 const LINUX_KINDS: [&str; 2] = ["deb", "rpm"];
@@ -130,13 +128,15 @@ fn build_release() -> Result<PathBuf> {
     let mut build = tools::command("cargo-zigbuild");
     remove_run_variables(&mut build);
     build.args(["zigbuild", "--release", "--locked", "--package", "jackfield", "--target"]);
-    build.arg(format!("{target}.{GLIBC_VERSION}"));
+    build.arg(format!("{target}.{}", glibc::GLIBC_VERSION));
     let zig = tools::wheel_file("cargo-zigbuild", "ziglang/zig");
     if zig.is_file() {
         build.env("CARGO_ZIGBUILD_ZIG_PATH", std::path::absolute(zig)?);
     }
     call(&mut build)?;
-    Ok(target_folder.join(target).join("release/jackfield"))
+    let program = target_folder.join(target).join("release/jackfield");
+    glibc::check_symbols(&program)?;
+    Ok(program)
 }
 
 /// The platform of this machine as ACP registries name it: `linux-x86_64`.
