@@ -2,6 +2,7 @@
 
 use crate::{
     AgentPackage, AgentSpec,
+    check_archives::check_archives,
     error::PathStep::{self, Item, Key},
     package::global_install_command,
     violation::{CheckResult, reject},
@@ -16,8 +17,8 @@ pub(crate) fn check_packages(spec: &AgentSpec) -> CheckResult {
     if spec.packages.iter().any(|it| it.npm.is_some() != first.npm.is_some()) {
         return reject(&[Key("package")], "the packages of one agent have one source");
     }
-    if first.pypi.is_some() && 1 < spec.packages.len() {
-        return reject(&[Key("package")], "an agent has at most one package of PyPI");
+    if first.npm.is_none() && 1 < spec.packages.len() {
+        return reject(&[Key("package")], "only of npm can an agent have more than one package");
     }
     let bins: Vec<&String> = spec.packages.iter().flat_map(|it| &it.bins).collect();
     if let Some(index) = (1..bins.len()).find(|it| bins[..*it].contains(&bins[*it])) {
@@ -38,15 +39,19 @@ pub(crate) fn check_packages(spec: &AgentSpec) -> CheckResult {
 
 fn check_package(path: &[PathStep], package: &AgentPackage) -> CheckResult {
     let at = |key: &'static str| [path, &[Key(key)]].concat();
-    match (&package.npm, &package.pypi) {
-        (Some(name), None) if !is_npm_name(name) => {
+    match (&package.npm, &package.pypi, package.archives.is_empty()) {
+        (Some(name), None, true) if !is_npm_name(name) => {
             return reject(&at("npm"), format!("`{name}` is not the name of an npm package"));
         }
-        (None, Some(name)) if !is_pypi_name(name) => {
+        (None, Some(name), true) if !is_pypi_name(name) => {
             return reject(&at("pypi"), format!("`{name}` is not the name of a package on PyPI"));
         }
-        (Some(_), None) | (None, Some(_)) => {}
-        _ => return reject(path, "a package has either `npm` or `pypi`"),
+        (Some(_), None, true) | (None, Some(_), true) => {}
+        (None, None, false) => check_archives(path, package)?,
+        _ => return reject(path, "a package has either `npm`, `pypi` or `archive`"),
+    }
+    if package.version.is_some() && package.archives.is_empty() {
+        return reject(&at("version"), "only archives have a version: registries know their own");
     }
     if package.bins.is_empty() {
         return reject(path, "`bins` of the package is missing: name its programs");

@@ -1,6 +1,6 @@
 //! How a user gets an agent: the command of Jackfield that installs it, or the page of its vendor.
 
-use crate::AgentSpec;
+use crate::{AgentPackage, AgentSpec, current_platform};
 
 /// How a user gets an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,12 +27,17 @@ impl AgentSpec {
         if self.bins.iter().any(|it| it == OWN_PROGRAM) {
             return InstallAdvice::Included;
         }
-        if !self.packages.is_empty() {
+        let is_available =
+            |it: &AgentPackage| it.archives.is_empty() || it.find_archive().is_some();
+        if !self.packages.is_empty() && self.packages.iter().all(is_available) {
             return InstallAdvice::Command(format!("jackfield agents install {}", self.id));
         }
         let is_address = |it: &&String| it.starts_with("https://");
         let page = self.docs.as_ref().or(self.install.as_ref().filter(is_address)).cloned();
         let reason = match &self.install {
+            _ if !self.packages.is_empty() => {
+                format!("its vendor has no archive with a checksum for {}", current_platform())
+            }
             Some(script) if is_piped_script(script) => format!(
                 "its vendor installs it with a script from the network (`{script}`), which can be \
                  neither pinned nor verified"
@@ -40,7 +45,8 @@ impl AgentSpec {
             Some(command) if !command.starts_with("https://") => {
                 format!("its vendor installs it with a program of its own (`{command}`)")
             }
-            _ => "no package of npm or PyPI is known for it".to_owned(),
+            _ => "no package of npm or PyPI and no archive with a checksum is known for it"
+                .to_owned(),
         };
         InstallAdvice::Vendor { reason, page }
     }

@@ -2,15 +2,13 @@
 //! agents.
 
 use crate::{
-    AgentSpec, CatalogError, EnvRules, LaunchVariant, ModelSettings, SandboxNeeds, VersionProbe,
-    check::check_spec, parse::apply_defaults, violation::SpecViolation,
+    AgentPackage, AgentSpec, CatalogError, EnvRules, LaunchVariant, ModelSettings, PackageArchive,
+    SandboxNeeds, VersionProbe, check::check_spec, check_archives::check_archive, current_platform,
+    parse::apply_defaults, violation::SpecViolation,
 };
 use serde::Deserialize;
 use serde_json::Value;
-use std::{
-    collections::BTreeMap,
-    env::consts::{ARCH, OS},
-};
+use std::collections::BTreeMap;
 
 /// The result of importing a registry file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -88,6 +86,7 @@ struct PackageDistribution {
 #[derive(Deserialize)]
 struct BinaryTarget {
     archive: String,
+    sha256: Option<String>,
     cmd: String,
     #[serde(default)]
     args: Vec<String>,
@@ -106,7 +105,9 @@ struct LaunchRecipe {
 fn import_entry(entry: Value) -> Result<AgentSpec, String> {
     let entry: RegistryEntry = serde_json::from_value(entry).map_err(|error| error.to_string())?;
     let RegistryEntry { id, name, version, description, website, repository, distribution } = entry;
-    let binary = distribution.binary.and_then(|it| select_target(it, OS, ARCH)).map(archive_recipe);
+    let targets = distribution.binary.unwrap_or_default();
+    let package = archive_package(&targets, version.as_deref());
+    let binary = select_target(targets).map(archive_recipe);
     let npx = distribution.npx.map(|it| package_recipe("npx", it, version.as_deref()));
     let uvx = distribution.uvx.map(|it| package_recipe("uvx", it, version.as_deref()));
     let recipes: Vec<LaunchRecipe> = binary.into_iter().chain(npx).chain(uvx).collect();
@@ -118,7 +119,7 @@ fn import_entry(entry: Value) -> Result<AgentSpec, String> {
         bins: vec![first.bin.clone()],
         bin_env: None,
         install: Some(first.install.clone()),
-        packages: Vec::new(),
+        packages: package.into_iter().filter(|it| it.bins[0] == first.bin).collect(),
         docs: website.or(repository),
         note: description,
         version: VersionProbe::default(),
@@ -143,13 +144,27 @@ fn import_entry(entry: Value) -> Result<AgentSpec, String> {
 
 /// The archive for this machine, or else any: all contain a program of the same name, and only the
 /// name is used.
-fn select_target(
-    mut targets: BTreeMap<String, BinaryTarget>,
-    os: &str,
-    arch: &str,
-) -> Option<BinaryTarget> {
-    let os = if os == "macos" { "darwin" } else { os };
-    targets.remove(&format!("{os}-{arch}")).or_else(|| targets.into_values().next())
+fn select_target(mut targets: BTreeMap<String, BinaryTarget>) -> Option<BinaryTarget> {
+    targets.remove(&current_platform()).or_else(|| targets.into_values().next())
+}
+
+/// What `jackfield agents install` can install: the archives that have a checksum. `None` if there are none.
+fn archive_package(
+    targets: &BTreeMap<String, BinaryTarget>,
+    version: Option<&str>,
+) -> Option<AgentPackage> {
+    let usable = |(platform, it): (&String, &BinaryTarget)| {
+        let path = it.cmd.split_whitespace().next().unwrap_or_default();
+        let program = path.strip_prefix("./").unwrap_or(path).to_owned();
+        let (url, sha256) = (it.archive.clone(), it.sha256.clone()?);
+        let archive = PackageArchive { url, sha256, program };
+        check_archive(platform, &archive).ok().map(|()| (platform.clone(), archive))
+    };
+    let archives: BTreeMap<String, PackageArchive> = targets.iter().filter_map(usable).collect();
+    let program = &archives.values().next()?.program;
+    let bins = vec![program.rsplit('/').next().unwrap_or_default().to_owned()];
+    let version = Some(version?.to_owned());
+    Some(AgentPackage { version, bins, archives, ..AgentPackage::default() })
 }
 
 /// A package that its runner downloads: `npx -y name@1.2.3 …`, `uvx name==1.2.3 …`.

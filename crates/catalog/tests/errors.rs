@@ -144,8 +144,8 @@ fn malformed_packages_are_refused() {
     let package = |rest: &str| format!("{HEADER}[[package]]\n{rest}\n[[launch]]\n");
     let bins = "bins = [\"a\"]";
     let refusals = [
-        (bins, "a package has either `npm` or `pypi`"),
-        ("npm = \"a\"\npypi = \"a\"\nbins = [\"a\"]", "a package has either `npm` or `pypi`"),
+        (bins, "a package has either `npm`, `pypi` or `archive`"),
+        ("npm = \"a\"\npypi = \"a\"\nbins = [\"a\"]", "a package has either `npm`, `pypi` or"),
         ("npm = \"a b\"\nbins = [\"a\"]", "is not the name of an npm package"),
         ("npm = \"-g\"\nbins = [\"a\"]", "is not the name of an npm package"),
         ("npm = \"@a\"\nbins = [\"a\"]", "is not the name of an npm package"),
@@ -169,4 +169,46 @@ fn malformed_packages_are_refused() {
     assert_refused(&with_install("brew install a"), Some(4), "`npm install -g a`");
     let derived = parse_agent_spec(&package(&format!("pypi = \"a[b]\"\n{bins}"))).unwrap();
     assert_eq!(derived.install.as_deref(), Some("uv tool install 'a[b]'"));
+}
+
+#[test]
+fn archives_need_a_checksum_an_encrypted_address_and_a_path_inside() {
+    let sum = "0aB1".repeat(16);
+    let archive = |platform: &str, url: &str, sha256: &str, program: &str| {
+        format!(
+            "{HEADER}[[package]]\nversion = \"1.2.0\"\nbins = [\"a\"]\n[package.archive.{platform}]\n\
+             url = \"{url}\"\nsha256 = \"{sha256}\"\nprogram = '{program}'\n[[launch]]\n"
+        )
+    };
+    let (linux, url) = ("linux-x86_64", "https://example.org/a.tar.gz");
+    for good in [url, "http://127.0.0.1:80/a.tgz", "http://[::1]/a.tgz"] {
+        let spec = parse_agent_spec(&archive(linux, good, &sum, "top/a")).unwrap();
+        assert_eq!(spec.packages[0].archives[linux].url, good);
+        assert_eq!(parse_agent_spec(&spec.to_toml()), Ok(spec));
+    }
+    let refusals = [
+        (archive("plan9-mips", url, &sum, "a"), "the platforms are `darwin-aarch64`"),
+        (archive(linux, "http://example.org/a.tgz", &sum, "a"), "begins with `https://`"),
+        (archive(linux, "http://127.0.0.1@example.org/a.tgz", &sum, "a"), "begins with `https://`"),
+        (archive(linux, "http://127.0.0.1.example.org/a.tgz", &sum, "a"), "begins with"),
+        (archive(linux, "file:///a.tgz", &sum, "a"), "begins with `https://`"),
+        (archive(linux, "https://example.org/a b.tgz", &sum, "a"), "begins with `https://`"),
+        (archive(linux, "https://example.org/a.zip", &sum, "a"), "is not a `.tar.gz`"),
+        (archive(linux, url, "00", "a"), "64 hexadecimal digits"),
+        (archive(linux, url, &"g".repeat(64), "a"), "64 hexadecimal digits"),
+        (archive(linux, url, &sum, "../a"), "is not a path in the archive"),
+        (archive(linux, url, &sum, "/a"), "is not a path in the archive"),
+        (archive(linux, url, &sum, r"b\a"), "is not a path in the archive"),
+        (archive(linux, url, &sum, "a").replace("version = \"1.2.0\"\n", ""), "`version` of the"),
+        (archive(linux, url, &sum, "a").replace("1.2.0", "../1"), "`version` of the archives"),
+        (
+            archive(linux, url, &sum, "a").replace("[\"a\"]\n[pack", "[\"a\", \"b\"]\n[pack"),
+            "one program",
+        ),
+    ];
+    for (text, reason) in refusals {
+        let error = parse_agent_spec(&text).unwrap_err();
+        assert!(error.reason.contains(reason), "{text}: {error}");
+        assert!(error.line.is_some(), "{text}: {error}");
+    }
 }

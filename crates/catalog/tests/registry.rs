@@ -123,3 +123,30 @@ fn imported_spec_can_be_saved_as_a_file() {
     let spec = import_one(&registry_with(r#"{"npx":{"package":"demo","env":{"A":"1"}}}"#));
     assert_eq!(parse_agent_spec(&spec.to_toml()), Ok(spec));
 }
+
+#[test]
+fn archives_with_a_checksum_become_a_package() {
+    let sum = "0".repeat(64);
+    let target = |url: &str, sum: &str| {
+        format!(r#"{{"archive":"{url}","sha256":"{sum}","cmd":"./dist/demo-agent acp"}}"#)
+    };
+    let tar = "https://example.org/demo.tar.gz";
+    let spec = import_one(&registry_with(&format!(
+        r#"{{"binary":{{"linux-x86_64":{},"linux-aarch64":{},"darwin-aarch64":{},"windows-x86_64":{}}}}}"#,
+        target(tar, &sum),
+        target(tar, "00"),
+        target("https://example.org/demo.zip", &sum),
+        target(tar, &sum),
+    )));
+    let [package] = &spec.packages[..] else { panic!("{:?}", spec.packages) };
+    let archives: Vec<&String> = package.archives.keys().collect();
+    assert_eq!(archives, ["linux-x86_64"], "others have no checksum, format or platform of ours");
+    assert_eq!(package.archives["linux-x86_64"].program, "dist/demo-agent");
+    assert_eq!((package.version.as_deref(), &package.bins[..]), (Some("1.2.0"), &spec.bins[..]));
+    assert_eq!(parse_agent_spec(&spec.to_toml()), Ok(spec));
+    let without = import_one(&registry_with(&format!(
+        r#"{{"binary":{{"linux-x86_64":{}}}}}"#,
+        target("http://example.org/demo.tar.gz", &sum)
+    )));
+    assert_eq!(without.packages, []);
+}

@@ -1,6 +1,7 @@
 //! Why an agent cannot be installed, and what its user can do.
 
 use crate::installed::StoreError;
+use std::io;
 
 /// Why an agent cannot be installed.
 #[derive(Debug, thiserror::Error)]
@@ -10,6 +11,9 @@ pub enum InstallError {
 
     #[error("`{version}` is not a version: use one such as `1.2.3`, or a tag such as `latest`")]
     InvalidVersion { version: String },
+
+    #[error("the file of `{agent}` has the archive of version {offered}, not of {version}")]
+    OtherVersion { agent: String, version: String, offered: String },
 
     #[error("`{tool}` was not found, and {agent} is a package that needs it")]
     MissingTool { tool: String, agent: String, hint: String },
@@ -29,6 +33,13 @@ pub enum InstallError {
 
     #[error("`{package}` was not installed as announced: expected {expected}, found {actual}")]
     NotAsAnnounced { package: String, expected: String, actual: String },
+
+    #[error("the archive `{url}` cannot be used")]
+    UnusableArchive {
+        url: String,
+        #[source]
+        source: io::Error,
+    },
 
     #[error("the packages of `{agent}` have no usable program `{bin}`: {reason}")]
     UnusableProgram { agent: String, bin: String, reason: String },
@@ -67,6 +78,12 @@ impl InstallError {
             }
             InstallError::NotAsAnnounced { .. } => {
                 "nothing was changed; do not trust this registry until the difference is explained"
+            }
+            InstallError::OtherVersion { .. } => {
+                "omit the version, or change the version, addresses and checksums in the agent's file"
+            }
+            InstallError::UnusableArchive { .. } => {
+                "nothing was changed; do not install this archive by hand either"
             }
             InstallError::UnusableProgram { .. } | InstallError::DoesNotStart { .. } => {
                 "nothing was changed; name an earlier version, as in `jackfield agents install NAME@1.2.3`"

@@ -1,7 +1,7 @@
 //! Carries out a plan: runs the package manager, checks what it did, starts the program, then switches to it.
 
 use super::{
-    InstallError, InstallPlan,
+    InstallError, InstallPlan, archive,
     command::{INSTALL_MAX, PackageTools},
     npm, pypi,
 };
@@ -72,6 +72,7 @@ impl InstallPlan {
         match self.packages[0].source {
             PackageSource::Npm => npm::check_installed(folder, &self.packages)?,
             PackageSource::Pypi => pypi::check_installed(folder, &self.packages[0], &printed)?,
+            PackageSource::Archive => archive::unpack_download(folder, &self.packages[0])?,
         }
         self.link_programs(version).map_err(folder_error)?;
         self.check_programs(version)?;
@@ -88,13 +89,18 @@ impl InstallPlan {
 
     /// Creates a link for each program in the folder `bin`.
     fn link_programs(&self, version: &InstalledVersion) -> io::Result<()> {
-        let beside = match self.packages[0].source {
-            PackageSource::Npm => "../node_modules/.bin",
-            PackageSource::Pypi => "../venv/bin",
+        let archive = self.spec.packages[0].find_archive();
+        let target = |bin: &str| match self.packages[0].source {
+            PackageSource::Npm => Path::new("../node_modules/.bin").join(bin),
+            PackageSource::Pypi => Path::new("../venv/bin").join(bin),
+            PackageSource::Archive => {
+                let program = archive.map_or(bin, |it| &it.program);
+                Path::new("..").join(archive::FILES_FOLDER).join(program)
+            }
         };
         jackfield_private_files::ensure_private_dir(&version.bin_dir())?;
         let mut bins = self.bins.iter();
-        bins.try_for_each(|it| symlink(Path::new(beside).join(it), version.bin_dir().join(it)))
+        bins.try_for_each(|it| symlink(target(it), version.bin_dir().join(it)))
     }
 
     /// Checks that every program is a file in the version's own folder.

@@ -1,4 +1,4 @@
-//! Installs agents from npm and `PyPI` into the folder that [`crate::installed`] describes.
+//! Installs agents from npm, `PyPI` and archives into the folder that [`crate::installed`] describes.
 //!
 //! [`InstallPlan::resolve`] asks the registry for exact versions and composes the command lines, which changes nothing;
 //! [`InstallPlan::execute`] runs them. The package managers are those of the user, with the user's registry and proxy.
@@ -9,6 +9,7 @@
 //!
 //! **Invariant:** the version in use changes only after the new one has started.
 
+mod archive;
 mod command;
 mod error;
 mod execute;

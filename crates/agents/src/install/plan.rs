@@ -1,7 +1,8 @@
 //! What an installation will do, before it does it.
 
 use super::{
-    InstallCommand, InstallError, command::PackageTools, npm::NpmTools, pypi::PythonTools,
+    InstallCommand, InstallError, archive::ArchiveTools, command::PackageTools, npm::NpmTools,
+    pypi::PythonTools,
 };
 use crate::{
     find::ProgramLocations,
@@ -61,6 +62,11 @@ impl InstallPlan {
                 packages.push(python.resolve(&tools, package, version).await?);
                 ResolvedTools::Python(python)
             }
+            [package] if !package.archives.is_empty() => {
+                let archive = ArchiveTools::find(&tools, spec, package)?;
+                packages.push(archive.resolve(spec, version)?);
+                ResolvedTools::Archive(archive)
+            }
             all => {
                 let npm = NpmTools::find(&tools, spec).await?;
                 for (index, package) in all.iter().enumerate() {
@@ -78,6 +84,7 @@ impl InstallPlan {
             _ if installed.find_version(&spec.id, &target).is_some() => Vec::new(),
             ResolvedTools::Npm(npm) => npm.commands(&folder, &packages, &with_scripts),
             ResolvedTools::Python(python) => python.commands(&folder, &packages[0]),
+            ResolvedTools::Archive(archive) => archive.commands(&folder),
         };
         let state = match installed.find_current(&spec.id) {
             None => PlanState::New,
@@ -105,6 +112,7 @@ impl InstallPlan {
 enum ResolvedTools {
     Npm(NpmTools),
     Python(PythonTools),
+    Archive(ArchiveTools),
 }
 
 /// Fails for an agent without packages.

@@ -8,7 +8,7 @@
 //!     0.61.0/                one folder per version
 //!       bin/                 links to the programs, all into this folder
 //!       installed.json       written last: a folder without it is incomplete
-//!       node_modules/, package-lock.json   or   venv/, requirements.txt
+//!       node_modules/, package-lock.json   or   venv/, requirements.txt   or   files/
 //! ```
 //!
 //! **Invariant:** a program is used only if `current` names its version, and `current` names only versions that were

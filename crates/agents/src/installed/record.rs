@@ -53,18 +53,20 @@ pub(crate) const RECORD_FORMAT: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PackageRecord {
     pub source: PackageSource,
+    /// The name in its registry, or the address of an archive.
     pub name: String,
     pub version: String,
     /// The checksum of its archive, in the form of the registry: `sha512-…` or `sha256=…`.
     pub integrity: String,
 }
 
-/// The registry of a package.
+/// Where a package comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PackageSource {
     Npm,
     Pypi,
+    Archive,
 }
 
 impl PackageSource {
@@ -72,6 +74,7 @@ impl PackageSource {
         match self {
             PackageSource::Npm => "npm",
             PackageSource::Pypi => "PyPI",
+            PackageSource::Archive => "its vendor",
         }
     }
 }

@@ -35,33 +35,33 @@ fn home_with_agent(id: &str, packages: &[&str]) -> (TestHome, PackageRegistry) {
 
 const FAKE: &[&str] = &["npm = \"fake-agent\""];
 
-fn folder(home: &TestHome, path: &str) -> PathBuf {
+pub(crate) fn folder(home: &TestHome, path: &str) -> PathBuf {
     home.path().join("state/jackfield/agents").join(path)
 }
 
-fn run(home: &TestHome, args: &[&str]) -> CommandOutcome {
+pub(crate) fn run(home: &TestHome, args: &[&str]) -> CommandOutcome {
     home.run(&[&["agents"], args].concat())
 }
 
 #[track_caller]
-fn run_ok(home: &TestHome, args: &[&str]) -> CommandOutcome {
+pub(crate) fn run_ok(home: &TestHome, args: &[&str]) -> CommandOutcome {
     let outcome = run(home, args);
     assert_eq!(outcome.code, 0, "{outcome:?}");
     outcome
 }
 
-fn shown(home: &TestHome, agent: &str) -> Value {
+pub(crate) fn shown(home: &TestHome, agent: &str) -> Value {
     let outcome = run_ok(home, &["show", agent, "--format", "json"]);
     serde_json::from_str::<Value>(&outcome.stdout).unwrap()["agent"].clone()
 }
 
-fn version_in_use(home: &TestHome, agent: &str) -> Option<String> {
+pub(crate) fn version_in_use(home: &TestHome, agent: &str) -> Option<String> {
     let agent = shown(home, agent);
     Some(agent["installed"]["packages"][0]["version"].as_str()?.to_owned())
 }
 
 /// Nothing is in the folder of the agent but complete versions.
-fn versions(home: &TestHome, agent: &str) -> Vec<String> {
+pub(crate) fn versions(home: &TestHome, agent: &str) -> Vec<String> {
     let entries = fs::read_dir(folder(home, agent)).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries
         .map(|it| it.file_name().into_string().unwrap())
@@ -229,7 +229,7 @@ fn hostile_package_cannot_write_outside_of_its_folder() {
 }
 
 /// No file named `escaped…` is anywhere in the home or beside it.
-fn assert_no_escaped_file(home: &TestHome) {
+pub(crate) fn assert_no_escaped_file(home: &TestHome) {
     let beside = fs::read_dir(home.path().parent().unwrap()).unwrap().flatten();
     assert!(beside.into_iter().all(|it| !it.file_name().to_string_lossy().starts_with("escaped")));
     let mut open = vec![home.path().to_owned()];

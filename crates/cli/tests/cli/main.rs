@@ -18,6 +18,7 @@ mod fake_hub;
 mod help;
 mod home;
 mod install;
+mod install_archive;
 mod interactive;
 mod lists;
 mod log;

@@ -1,10 +1,11 @@
-"""A registry of npm and PyPI packages on loopback, for tests of `jackfield agents install`.
+"""A registry of npm and PyPI packages and of archives on loopback, for tests of `jackfield agents install`.
 
 Usage: package_registry.py FOLDER. Prints its port, and ends when stdin is closed. Files in FOLDER control it:
 `latest` has the version that npm offers as the newest; while `hold` exists, archives of npm are not sent.
+It writes `registry.json` there, an ACP registry of agents that are archives.
 """
 
-import base64, hashlib, io, json, os, sys, tarfile, threading, time, zipfile
+import base64, gzip, hashlib, io, json, os, sys, tarfile, threading, time, zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 FOLDER = sys.argv[1]
@@ -111,6 +112,44 @@ wheel("fake-py", "1.0.0", [])
 wheel("escaping-py", "1.0.0", [("../../../../../escaped-py", "x")])
 
 
+PROGRAM = ("top/bin/demo", AGENT % {"version": "1.2.0"})
+
+
+def claimed(name, size):
+    """A compressed archive with one file, whose header claims a size that it does not have."""
+    entry = tarfile.TarInfo(name)
+    entry.size = size
+    return gzip.compress(entry.tobuf(tarfile.USTAR_FORMAT))
+
+
+# Archives by the name of their agent. All have the program `top/bin/demo`.
+ARCHIVES = {
+    "demo": archive([PROGRAM, ("top/data", "x")], [("top/bin/link", "../data")]),
+    "wrong-sum": archive([PROGRAM]),
+    "no-sum": archive([PROGRAM]),
+    "escaping": archive([PROGRAM, ("top/../../../../../escaped-archive", "x")]),
+    "absolute": archive([PROGRAM, (os.path.join(FOLDER, "escaped-absolute"), "x")]),
+    "linked": archive([], [("top", FOLDER)]),
+    "through": archive([PROGRAM], [("other", "top"), ("other/escaped-through", "x")]),
+    "huge": claimed("top/bin/demo", 7 * 1024**3),
+    "no-program": archive([("top/readme", "x")]),
+}
+
+
+def acp_registry(address):
+    agents = []
+    for name, data in ARCHIVES.items():
+        digest = "0" * 64 if name == "wrong-sum" else hashlib.sha256(data).hexdigest()
+        target = {"archive": f"{address}/archives/{name}.tar.gz", "cmd": "./top/bin/demo", "args": ["acp"]}
+        if name != "no-sum":
+            target["sha256"] = digest
+        platforms = ["linux-x86_64", "linux-aarch64", "darwin-x86_64", "darwin-aarch64"]
+        agents.append({"id": name, "name": name, "version": "1.2.0", "description": "A demo",
+                       "website": "https://example.org/demo",
+                       "distribution": {"binary": {it: target for it in platforms}}})
+    return {"version": "1.0.0", "agents": agents}
+
+
 def packument(name, address):
     versions = {}
     for package in NPM[name]:
@@ -137,6 +176,8 @@ class Registry(BaseHTTPRequestHandler):
         if parts[0] == "wheels":
             found = [data for files in PYPI.values() for it, data in files.items() if it == parts[1]]
             return self.answer("application/octet-stream", found[0])
+        if parts[0] == "archives":
+            return self.answer("application/gzip", ARCHIVES[parts[1].removesuffix(".tar.gz")])
         if len(parts) == 3 and parts[1] == "-":
             open(os.path.join(FOLDER, "requested"), "w").close()
             while os.path.exists(os.path.join(FOLDER, "hold")):
@@ -159,6 +200,8 @@ class Registry(BaseHTTPRequestHandler):
 
 server = ThreadingHTTPServer(("127.0.0.1", 0), Registry)
 threading.Thread(target=server.serve_forever, daemon=True).start()
+with open(os.path.join(FOLDER, "registry.json"), "w") as file:
+    json.dump(acp_registry(f"http://127.0.0.1:{server.server_port}"), file)
 print(server.server_port, flush=True)
 sys.stdin.read()
 os._exit(0)

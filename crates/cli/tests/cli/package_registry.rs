@@ -4,7 +4,7 @@ use crate::home::TestHome;
 use std::{
     fs,
     io::{BufRead as _, BufReader, Write as _},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
 };
 use tempfile::TempDir;
@@ -39,6 +39,16 @@ impl PackageRegistry {
         let pip = format!("[global]\nindex-url = {address}/simple\ntrusted-host = 127.0.0.1\n");
         fs::write(home.path().join(".pip/pip.conf"), pip).unwrap();
         PackageRegistry { child, dir }
+    }
+
+    /// An ACP registry of agents that are archives.
+    pub(crate) fn acp_registry(&self) -> PathBuf {
+        self.dir.path().join("registry.json")
+    }
+
+    /// The folder of the registry, which no agent may write into.
+    pub(crate) fn dir(&self) -> &Path {
+        self.dir.path()
     }
 
     /// The version of `fake-agent` that npm installs if no version is named.

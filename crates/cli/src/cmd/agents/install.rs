@@ -8,8 +8,8 @@ use jackfield_catalog::AgentSpec;
 
 /// Install an agent into a folder of its own, for Jackfield only
 ///
-/// The package comes from the registry that npm or pip is configured to use. The version is exact and
-/// stays until `agents update`; the agent starts without a network afterwards. Programs that are
+/// The package comes from the registry that npm or pip is configured to use, or it is an archive whose
+/// checksum is in the agent's file. The version is exact and stays until `agents update`; the agent starts without a network afterwards. Programs that are
 /// installed elsewhere are not changed, and this one takes precedence over them.
 ///
 /// What will be run is printed first, and on a terminal you are asked for confirmation. Install scripts

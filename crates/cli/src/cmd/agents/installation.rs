@@ -9,7 +9,7 @@ use crate::{
 };
 use jackfield_agents::{
     install::{InstallError, InstallEvents, InstallPlan, PlanState},
-    installed::{InstalledAgents, StoreError},
+    installed::{InstalledAgents, PackageSource, StoreError},
     probe::DiagnosticReason,
 };
 use jackfield_catalog::AgentSpec;
@@ -64,7 +64,11 @@ impl AgentInstallation<'_> {
         if plan.commands.is_empty() {
             print("runs", "nothing: this version is in its folder")?;
         }
-        plan.commands.iter().try_for_each(|it| print("runs", &it.command_line()))
+        plan.commands.iter().try_for_each(|it| print("runs", &it.command_line()))?;
+        if plan.packages[0].source == PackageSource::Archive && !plan.commands.is_empty() {
+            print("unpacks", "the archive, if its checksum is the one above")?;
+        }
+        Ok(())
     }
 
     /// Fails unless the user agrees.
@@ -156,7 +160,9 @@ impl InstallEvents for PrintedProgress<'_> {
 /// The error of a command for an error of an installation.
 pub(super) fn install_error(error: &InstallError) -> CommandError {
     let exit = match error {
-        InstallError::NotOffered { .. } | InstallError::InvalidVersion { .. } => CliExitCode::Usage,
+        InstallError::NotOffered { .. }
+        | InstallError::InvalidVersion { .. }
+        | InstallError::OtherVersion { .. } => CliExitCode::Usage,
         InstallError::Store(StoreError::NotInstalled { .. } | StoreError::NoPrevious { .. }) => {
             CliExitCode::NotFound
         }
