@@ -4,7 +4,7 @@ use crate::fixture::program;
 use jackfield_sandbox::check::{ControlRun, LayerCheck, SandboxChecker};
 use jackfield_sandbox::plan::EnforcementLayer;
 use jackfield_sandbox::probes::{
-    ExpectedResult, PROBES, ProbeGroup, ProbeOutcome, ProbeReport, ProbeVerdict, SandboxProbe,
+    ExpectedResult, JudgedProbe, PROBES, ProbeGroup, ProbeOutcome, ProbeVerdict, SandboxProbe,
 };
 use jackfield_sandbox::profile::{ProfileSet, SandboxProfile};
 
@@ -34,7 +34,7 @@ fn checker() -> SandboxChecker<'static> {
     }
 }
 
-fn names(reports: &[ProbeReport], verdict: ProbeVerdict) -> Vec<&'static str> {
+fn names(reports: &[JudgedProbe], verdict: ProbeVerdict) -> Vec<&'static str> {
     reports.iter().filter(|it| it.verdict == verdict).map(|it| it.probe.name).collect()
 }
 
@@ -45,7 +45,7 @@ fn run_control() -> ControlRun {
 fn check(name: &str, layer: EnforcementLayer) -> LayerCheck {
     let checked = checker().check_layer(&profile(name), layer, &run_control()).unwrap();
     for report in &checked.reports {
-        let ProbeReport { probe, control, expected, outcome, refused_by, verdict } = report;
+        let JudgedProbe { probe, control, expected, outcome, refused_by, verdict } = report;
         let context = format!("{}: {control:?} {expected:?} {outcome:?}", probe.name);
         assert_ne!(*verdict, ProbeVerdict::NotAsPromised, "{context}");
         if !PRIVILEGED.contains(&probe.name) {

@@ -1,11 +1,11 @@
 //! Runs the program with the attempts, and collects what it prints.
 
-use super::check_scene::CheckScene;
+use super::probe_fixture::ProbeFixture;
 use crate::os::PROBE_SUBCOMMAND;
 use crate::plan::{EnforcementLayer, NetworkPlan, PathAccess, SandboxPlan};
 use crate::planning::{DiskLookup, PlanError, make_plan};
 use crate::probes::{
-    OutcomeLine, ProbeOutcome, ProbeReport, ProbeRequest, ProbeVerdict, SECRET_VARIABLE,
+    JudgedProbe, OutcomeLine, ProbeOutcome, ProbeRequest, ProbeVerdict, SECRET_VARIABLE,
     SandboxProbe, expected_result,
 };
 use crate::profile::SandboxProfile;
@@ -21,7 +21,7 @@ use std::{
 #[derive(Debug, thiserror::Error)]
 pub enum CheckError {
     #[error("failed to prepare the files and servers of the check")]
-    Scene(#[source] io::Error),
+    Prepare(#[source] io::Error),
     #[error("the profile cannot be used for the check")]
     Plan(#[source] PlanError),
     #[error("failed to serve the network proxy of the check")]
@@ -55,7 +55,7 @@ pub struct LayerCheck {
     /// The layer cannot keep files read-only in a writable directory and refuses to start such a session, so the profile
     /// was checked with `protect_files = false`.
     pub without_protection: bool,
-    pub reports: Vec<ProbeReport>,
+    pub reports: Vec<JudgedProbe>,
 }
 
 impl LayerCheck {
@@ -66,10 +66,10 @@ impl LayerCheck {
 
 impl SandboxChecker<'_> {
     pub fn run_control(&self) -> Result<ControlRun, CheckError> {
-        let scene = CheckScene::create(&self.program).map_err(CheckError::Scene)?;
+        let fixture = ProbeFixture::create(&self.program).map_err(CheckError::Prepare)?;
         let mut command = Command::new(&self.program);
         command.arg(PROBE_SUBCOMMAND);
-        Ok(ControlRun(self.run(command, &scene, &self.probes, false)?))
+        Ok(ControlRun(self.run(command, &fixture, &self.probes, false)?))
     }
 
     /// Judges the attempts without a sandbox by the promises of a profile.
@@ -79,8 +79,8 @@ impl SandboxChecker<'_> {
         layer: Option<EnforcementLayer>,
         control: &ControlRun,
     ) -> Result<LayerCheck, CheckError> {
-        let scene = CheckScene::create(&self.program).map_err(CheckError::Scene)?;
-        Ok(self.judge(profile, layer, &scene, control, &control.0))
+        let fixture = ProbeFixture::create(&self.program).map_err(CheckError::Prepare)?;
+        Ok(self.judge(profile, layer, &fixture, control, &control.0))
     }
 
     /// Makes the attempts inside the sandbox of a profile.
@@ -90,8 +90,8 @@ impl SandboxChecker<'_> {
         layer: EnforcementLayer,
         control: &ControlRun,
     ) -> Result<LayerCheck, CheckError> {
-        let scene = CheckScene::create(&self.program).map_err(CheckError::Scene)?;
-        let facts = scene.launch_facts(layer, &self.program);
+        let fixture = ProbeFixture::create(&self.program).map_err(CheckError::Prepare)?;
+        let facts = fixture.launch_facts(layer, &self.program);
         let plan_of = |profile: &SandboxProfile| {
             make_plan(profile, &facts, &DiskLookup).map_err(CheckError::Plan)
         };
@@ -110,13 +110,13 @@ impl SandboxChecker<'_> {
             (self.serve_proxy)(socket).map_err(CheckError::Proxy)?;
         }
         let expected =
-            |it: &&&SandboxProbe| expected_result(it, profile, Some(layer), &scene.targets);
+            |it: &&&SandboxProbe| expected_result(it, profile, Some(layer), &fixture.targets);
         let probes: Vec<_> =
             self.probes.iter().filter(|it| expected(it).is_some()).copied().collect();
         let mut command = Command::new(&self.program);
         command.args(run_args(&plan)).arg(&self.program).arg(PROBE_SUBCOMMAND);
-        let outcomes = self.run(command, &scene, &probes, true)?;
-        let judged = self.judge(profile, Some(layer), &scene, control, &outcomes);
+        let outcomes = self.run(command, &fixture, &probes, true)?;
+        let judged = self.judge(profile, Some(layer), &fixture, control, &outcomes);
         Ok(LayerCheck { without_protection, ..judged })
     }
 
@@ -124,16 +124,16 @@ impl SandboxChecker<'_> {
         &self,
         profile: &SandboxProfile,
         layer: Option<EnforcementLayer>,
-        scene: &CheckScene,
+        fixture: &ProbeFixture,
         control: &ControlRun,
         outcomes: &BTreeMap<String, ProbeOutcome>,
     ) -> LayerCheck {
         let missing = || ProbeOutcome::Failed("it was not tried".to_owned());
         let judge = |probe: &&'static SandboxProbe| {
             let control = control.0.get(probe.name).cloned().unwrap_or_else(missing);
-            let expected = expected_result(probe, profile, layer, &scene.targets);
+            let expected = expected_result(probe, profile, layer, &fixture.targets);
             let outcome = outcomes.get(probe.name).cloned();
-            ProbeReport::new(probe, layer, control, expected, outcome)
+            JudgedProbe::new(probe, layer, control, expected, outcome)
         };
         let reports = self.probes.iter().map(judge).collect();
         LayerCheck { layer, without_protection: false, reports }
@@ -142,18 +142,18 @@ impl SandboxChecker<'_> {
     fn run(
         &self,
         mut command: Command,
-        scene: &CheckScene,
+        fixture: &ProbeFixture,
         probes: &[&'static SandboxProbe],
         is_sandboxed: bool,
     ) -> Result<BTreeMap<String, ProbeOutcome>, CheckError> {
         let request = ProbeRequest {
             names: probes.iter().map(|it| it.name.to_owned()).collect(),
-            targets: scene.targets.clone(),
+            targets: fixture.targets.clone(),
             is_sandboxed,
         };
         let request = serde_json::to_string(&request).expect("a request has texts and numbers");
-        command.arg(request).current_dir(&scene.targets.project).stdin(Stdio::null());
-        command.env("HOME", &scene.targets.home).env(SECRET_VARIABLE, &scene.targets.secret);
+        command.arg(request).current_dir(&fixture.targets.project).stdin(Stdio::null());
+        command.env("HOME", &fixture.targets.home).env(SECRET_VARIABLE, &fixture.targets.secret);
         let output = command.output();
         let output =
             output.map_err(|source| CheckError::Start { program: self.program.clone(), source })?;

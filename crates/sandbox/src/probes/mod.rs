@@ -1,17 +1,17 @@
 //! Attempts to leave a sandbox, as data: what is tried, which profiles permit it, and which part of a layer
 //! refuses it.
 //!
-//! [`PROBES`] is the list. A program inside the sandbox makes the attempts (`os`), and [`ProbeReport`] compares
+//! [`PROBES`] is the list. A program inside the sandbox makes the attempts (`os`), and [`JudgedProbe`] compares
 //! their outcomes with those without a sandbox and with what the profile promises.
 
 mod expectation;
+mod judged_probe;
 mod probe_list;
-mod probe_report;
 mod refusing_part;
 
 pub use expectation::{ExpectedResult, expected_result};
+pub use judged_probe::{JudgedProbe, ProbeVerdict};
 pub use probe_list::PROBES;
-pub use probe_report::{ProbeReport, ProbeVerdict};
 pub use refusing_part::RefusingPart;
 
 use crate::plan::EnforcementLayer;
@@ -71,7 +71,7 @@ pub enum ProbeGroup {
 impl fmt::Display for ProbeGroup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            ProbeGroup::Work => "work",
+            ProbeGroup::Work => "work of the agent",
             ProbeGroup::Secrets => "secrets",
             ProbeGroup::Changes => "changes outside",
             ProbeGroup::ProtectedFiles => "protected files",

@@ -37,8 +37,8 @@ fn judge_sandbox(checked: Result<ProfileCheck, ProfileCheckError>) -> Vec<Doctor
 
 /// A finding for the layer that is used; without one, a finding for each layer.
 fn judge_layers(layers: &[CheckedLayer]) -> Vec<DoctorFinding> {
-    let used = layers.iter().find(|it| !matches!(it.state, LayerState::Unavailable(_)));
-    match used.map(|it| (it, &it.state)) {
+    let first = layers.iter().find(|it| !matches!(it.state, LayerState::Unavailable(_)));
+    match first.map(|it| (it, &it.state)) {
         Some((layer, LayerState::Checked { version, check })) => {
             let name = layer.layer.map(|it| it.to_string()).unwrap_or_default();
             vec![judge_check(&name, version, check)]
@@ -84,7 +84,7 @@ mod tests {
     use jackfield_sandbox::{
         os::LayerProblem,
         plan::EnforcementLayer,
-        probes::{ExpectedResult, ProbeOutcome, ProbeReport, SandboxProbe},
+        probes::{ExpectedResult, JudgedProbe, ProbeOutcome, SandboxProbe},
     };
 
     fn unavailable(layer: EnforcementLayer, reason: &str, hint: &str) -> CheckedLayer {
@@ -96,7 +96,7 @@ mod tests {
         let layer = Some(EnforcementLayer::Landlock);
         let probe = SandboxProbe::find("read-ssh-key").unwrap();
         let expected = Some(ExpectedResult::Refused);
-        let report = ProbeReport::new(probe, layer, ProbeOutcome::Worked, expected, Some(outcome));
+        let report = JudgedProbe::new(probe, layer, ProbeOutcome::Worked, expected, Some(outcome));
         let check = LayerCheck { layer, without_protection: true, reports: vec![report] };
         CheckedLayer {
             layer,

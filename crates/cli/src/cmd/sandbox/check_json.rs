@@ -2,7 +2,7 @@
 
 use jackfield_daemon::{CheckedLayer, LayerState, ProfileCheck};
 use jackfield_protocol::chain;
-use jackfield_sandbox::probes::{ProbeOutcome, ProbeReport};
+use jackfield_sandbox::probes::{JudgedProbe, ProbeOutcome};
 use serde_json::{Value, json};
 
 pub(super) fn format(check: &ProfileCheck) -> Value {
@@ -27,7 +27,7 @@ fn format_layer(layer: &CheckedLayer) -> Value {
     }
 }
 
-fn format_report(report: &ProbeReport) -> Value {
+fn format_report(report: &JudgedProbe) -> Value {
     json!({
         "name": report.probe.name,
         "group": report.probe.group,

@@ -11,7 +11,7 @@ use jackfield_protocol::chain;
 use jackfield_sandbox::{
     check::LayerCheck,
     plan::EnforcementLayer,
-    probes::{ExpectedResult, NOTHING_FOUND, ProbeGroup, ProbeOutcome, ProbeReport, ProbeVerdict},
+    probes::{ExpectedResult, JudgedProbe, NOTHING_FOUND, ProbeGroup, ProbeOutcome, ProbeVerdict},
 };
 
 const NAME_WIDTH: usize = 23;
@@ -22,7 +22,7 @@ const WIDTH_MIN: usize = 118;
 pub(super) fn print(
     output: &CommandOutput,
     check: &ProfileCheck,
-    is_shown: impl Fn(&ProbeReport) -> bool,
+    is_shown: impl Fn(&JudgedProbe) -> bool,
 ) -> Result<(), CommandError> {
     let is_wide = output.width().is_none_or(|it| WIDTH_MIN <= it);
     for (index, layer) in check.layers.iter().enumerate() {
@@ -53,7 +53,7 @@ fn format_heading(profile: &str, layer: &CheckedLayer) -> String {
 fn format_layer(
     layer: &CheckedLayer,
     is_wide: bool,
-    is_shown: &impl Fn(&ProbeReport) -> bool,
+    is_shown: &impl Fn(&JudgedProbe) -> bool,
 ) -> Vec<String> {
     match &layer.state {
         LayerState::Checked { check, .. } => format_check(check, is_wide, is_shown),
@@ -69,7 +69,7 @@ fn format_layer(
 fn format_check(
     check: &LayerCheck,
     is_wide: bool,
-    is_shown: &impl Fn(&ProbeReport) -> bool,
+    is_shown: &impl Fn(&JudgedProbe) -> bool,
 ) -> Vec<String> {
     let mut lines = Vec::new();
     if check.without_protection {
@@ -95,7 +95,7 @@ fn format_check(
 
 /// The verdict, the name, the attempt, what was expected and what happened.
 fn format_report(
-    report: &ProbeReport,
+    report: &JudgedProbe,
     layer: Option<EnforcementLayer>,
     is_wide: bool,
 ) -> Vec<String> {
@@ -115,7 +115,7 @@ fn format_report(
     ]
 }
 
-fn describe_result(report: &ProbeReport, layer: Option<EnforcementLayer>) -> String {
+fn describe_result(report: &JudgedProbe, layer: Option<EnforcementLayer>) -> String {
     let Some(outcome) = &report.outcome else {
         return "not tried: the profile permits it, and it would leave this machine".to_owned();
     };
@@ -143,7 +143,7 @@ fn describe_result(report: &ProbeReport, layer: Option<EnforcementLayer>) -> Str
 }
 
 /// Whether the layer could refuse it, if the profile did not permit it.
-fn is_stopped(report: &ProbeReport, layer: Option<EnforcementLayer>) -> bool {
+fn is_stopped(report: &JudgedProbe, layer: Option<EnforcementLayer>) -> bool {
     layer.is_none_or(|it| report.probe.refusing_part(it).is_some())
 }
 

@@ -8,17 +8,17 @@ pub fn main(_args: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 /// It cannot be made on this system.
-pub struct OutsideWorld {
+pub struct OutsideFixture {
     pub targets: OutsideTargets,
 }
 
-impl OutsideWorld {
+impl OutsideFixture {
     pub fn start(
         _program: &Path,
         _folder: &Path,
         _secret_file: &Path,
         _secret: &str,
-    ) -> io::Result<OutsideWorld> {
+    ) -> io::Result<OutsideFixture> {
         Err(io::Error::new(io::ErrorKind::Unsupported, "the probes exist for Linux only"))
     }
 }

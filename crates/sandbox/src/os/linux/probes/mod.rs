@@ -12,7 +12,7 @@ mod outside;
 mod processes;
 mod sockets;
 
-pub use outside::OutsideWorld;
+pub use outside::OutsideFixture;
 
 use super::descriptors::{exit_now, fork};
 use crate::probes::{OutcomeLine, ProbeOutcome, ProbeRequest, SandboxProbe};

@@ -29,7 +29,7 @@ const PID_MIN: u32 = 200;
 const SERVER_PAUSE: Duration = Duration::from_millis(50);
 
 /// Everything ends with this value.
-pub struct OutsideWorld {
+pub struct OutsideFixture {
     pub targets: OutsideTargets,
     _process: WaitingProcess,
     _memory: SharedSegment,
@@ -42,7 +42,7 @@ pub struct OutsideWorld {
     _inherited: File,
 }
 
-impl OutsideWorld {
+impl OutsideFixture {
     /// `program` has the subcommand of the probes. `folder` stands for Jackfield's own and gets the sockets; its file
     /// `secret_file` is opened without being closed in programs that are started.
     pub fn start(
@@ -50,7 +50,7 @@ impl OutsideWorld {
         folder: &Path,
         secret_file: &Path,
         secret: &str,
-    ) -> io::Result<OutsideWorld> {
+    ) -> io::Result<OutsideFixture> {
         let process = WaitingProcess::start(program, secret)?;
         let memory = SharedSegment::create(secret)?;
         let (unix_socket, datagram_socket) = (folder.join("hub.sock"), folder.join("log.sock"));
@@ -73,7 +73,7 @@ impl OutsideWorld {
             tcp_server: tcp.local_addr()?,
             udp_server: udp.socket.local_addr()?,
         };
-        Ok(OutsideWorld {
+        Ok(OutsideFixture {
             targets,
             _process: process,
             _memory: memory,

@@ -1,6 +1,6 @@
 //! A home directory with planted secrets, a project and Jackfield's own folder, for one run of the probes.
 
-use crate::os::probes::OutsideWorld;
+use crate::os::probes::OutsideFixture;
 use crate::plan::EnforcementLayer;
 use crate::planning::LaunchFacts;
 use crate::probes::{KEY_LINK, ProbeTargets, SETTINGS_LINK, SOCKET_LINK};
@@ -36,14 +36,14 @@ const FILES: &[&str] = &[
 const AGENT_FOLDER: &str = "home/.agent";
 
 /// It is deleted with this value. Each run needs a new one, because attempts that work change it.
-pub(super) struct CheckScene {
+pub(super) struct ProbeFixture {
     folder: PathBuf,
     pub(super) targets: ProbeTargets,
-    _outside: OutsideWorld,
+    _outside: OutsideFixture,
 }
 
-impl CheckScene {
-    pub(super) fn create(program: &Path) -> io::Result<CheckScene> {
+impl ProbeFixture {
+    pub(super) fn create(program: &Path) -> io::Result<ProbeFixture> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("jackfield-check-{}-{number}", std::process::id());
@@ -78,14 +78,14 @@ impl CheckScene {
     }
 }
 
-impl Drop for CheckScene {
+impl Drop for ProbeFixture {
     fn drop(&mut self) {
         // What a killed check leaves is in the directory for temporary files.
         let _gone = fs::remove_dir_all(&self.folder);
     }
 }
 
-fn fill_folder(program: &Path, folder: &Path) -> io::Result<CheckScene> {
+fn fill_folder(program: &Path, folder: &Path) -> io::Result<ProbeFixture> {
     // Not secret: it only has to be found again.
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     let secret = format!("planted-by-{name}");
@@ -98,9 +98,9 @@ fn fill_folder(program: &Path, folder: &Path) -> io::Result<CheckScene> {
     let (home, project, own) = (folder.join("home"), folder.join("project"), folder.join("own"));
     symlink(home.join(".ssh/id_ed25519"), project.join(KEY_LINK))?;
     symlink(home.join(".gitconfig"), project.join(SETTINGS_LINK))?;
-    let outside = OutsideWorld::start(program, &own, &own.join("token"), &secret)?;
+    let outside = OutsideFixture::start(program, &own, &own.join("token"), &secret)?;
     symlink(&outside.targets.unix_socket, project.join(SOCKET_LINK))?;
     let targets =
         ProbeTargets { home, project, own_folder: own, outside: outside.targets.clone(), secret };
-    Ok(CheckScene { folder: folder.to_owned(), targets, _outside: outside })
+    Ok(ProbeFixture { folder: folder.to_owned(), targets, _outside: outside })
 }

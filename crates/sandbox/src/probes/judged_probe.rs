@@ -17,7 +17,7 @@ pub enum ProbeVerdict {
 
 /// One attempt and its judgment.
 #[derive(Debug, Clone)]
-pub struct ProbeReport {
+pub struct JudgedProbe {
     pub probe: &'static SandboxProbe,
     /// Without a sandbox.
     pub control: ProbeOutcome,
@@ -29,21 +29,21 @@ pub struct ProbeReport {
     pub verdict: ProbeVerdict,
 }
 
-impl ProbeReport {
+impl JudgedProbe {
     pub fn new(
         probe: &'static SandboxProbe,
         layer: Option<EnforcementLayer>,
         control: ProbeOutcome,
         expected: Option<ExpectedResult>,
         outcome: Option<ProbeOutcome>,
-    ) -> ProbeReport {
+    ) -> JudgedProbe {
         let part = layer.and_then(|it| probe.refusing_part(it));
         let refused_by = match &outcome {
             Some(ProbeOutcome::Refused(sign)) => part.filter(|it| it.explains(sign)),
             _ => None,
         };
         let verdict = judge(probe, &control, expected, outcome.as_ref());
-        ProbeReport { probe, control, expected, outcome, refused_by, verdict }
+        JudgedProbe { probe, control, expected, outcome, refused_by, verdict }
     }
 }
 
@@ -78,12 +78,12 @@ mod tests {
         ProbeOutcome::Refused(sign.to_owned())
     }
 
-    fn report(name: &str, control: ProbeOutcome, outcome: ProbeOutcome) -> ProbeReport {
+    fn report(name: &str, control: ProbeOutcome, outcome: ProbeOutcome) -> JudgedProbe {
         let probe = SandboxProbe::find(name).unwrap();
         let is_work = probe.group == ProbeGroup::Work;
         let expected = if is_work { ExpectedResult::Allowed } else { ExpectedResult::Refused };
         let layer = Some(EnforcementLayer::Bubblewrap);
-        ProbeReport::new(probe, layer, control, Some(expected), Some(outcome))
+        JudgedProbe::new(probe, layer, control, Some(expected), Some(outcome))
     }
 
     #[test]
