@@ -130,6 +130,8 @@ fn sockets_and_options_without_supervision_are_refused() {
     let args =
         |it: (i32, i32, i32)| words(&["socket", &number(it.0), &number(it.1), &number(it.2)]);
     let free = AttackWorld::new(NetworkPlan::None);
+    // Programs list the interfaces with it.
+    assert_works(&free, &args((libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE)));
     // Raw sockets need root, and multipath TCP a module of the kernel.
     let rare = [
         (libc::AF_INET, libc::SOCK_RAW, libc::IPPROTO_ICMP),

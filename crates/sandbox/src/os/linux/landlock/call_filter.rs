@@ -180,9 +180,11 @@ fn unix_cases() -> Vec<(Vec<ArgTest>, CallAction)> {
     types.map(|it| (vec![family(libc::AF_UNIX), socket_type(it)], CallAction::Allow)).into()
 }
 
-/// Connected Unix sockets and TCP.
+/// Connected Unix sockets, TCP, and reading of routes and interfaces.
 fn socket_rule() -> CallRule {
     let mut cases = unix_cases();
+    let routes = is_equal(2, libc::NETLINK_ROUTE.cast_unsigned());
+    cases.push((vec![family(libc::AF_NETLINK), routes], CallAction::Allow));
     for it in [libc::AF_INET, libc::AF_INET6] {
         for protocol in [0, libc::IPPROTO_TCP] {
             let protocol = is_equal(2, protocol.cast_unsigned());
