@@ -35,7 +35,9 @@ pub fn expected_result(
         ProbeNeed::Network => profile.network == NetworkAccess::All,
         ProbeNeed::Address(address) => match &profile.network {
             NetworkAccess::All => return None,
-            NetworkAccess::Hosts(hosts) if hosts.permitted().any(|it| it.starts_with(address)) => {
+            NetworkAccess::Hosts(hosts)
+                if hosts.allowed.iter().any(|it| it.starts_with(address)) =>
+            {
                 return None;
             }
             NetworkAccess::Hosts(_) | NetworkAccess::None => false,
