@@ -172,6 +172,11 @@ impl MainLoop {
                 self.feed_all();
             }
             LoopEvent::Proxy(agent, ProxyMessage::Question(it)) => self.on_host_question(agent, it),
+            LoopEvent::Proxy(agent, ProxyMessage::Withdrawn { host, port }) => {
+                if let Some(frame) = self.effects.host_asks.withdraw_request(agent, &host, port) {
+                    self.feed(Input::AgentSpoke { agent, frame });
+                }
+            }
             LoopEvent::Proxy(agent, ProxyMessage::Refused(refused)) => {
                 self.feed(Input::ConnectionRefused { agent, refused });
             }

@@ -18,7 +18,14 @@ const REFUSE_SESSION: &str = "refuse-host-in-session";
 /// The questions that wait for an answer, by request id.
 #[derive(Default)]
 pub(crate) struct HostAsks {
-    pending: BTreeMap<String, (AgentId, oneshot::Sender<HostAnswer>)>,
+    pending: BTreeMap<String, PendingAsk>,
+}
+
+struct PendingAsk {
+    agent: AgentId,
+    host: String,
+    port: u16,
+    reply: oneshot::Sender<HostAnswer>,
 }
 
 impl HostAsks {
@@ -54,7 +61,7 @@ impl HostAsks {
         });
         let method = Method::SessionRequestPermission.name();
         let frame = Frame::request(&id, method, &params.to_string());
-        self.pending.insert(id, (agent, reply));
+        self.pending.insert(id, PendingAsk { agent, host, port, reply });
         Ok(frame)
     }
 
@@ -65,10 +72,10 @@ impl HostAsks {
         }
         let frame = Frame::parse(text.clone()).ok();
         let Some(id) = frame.as_ref().and_then(Frame::id) else { return false };
-        if self.pending.get(id).is_none_or(|it| it.0 != agent) {
+        if self.pending.get(id).is_none_or(|it| it.agent != agent) {
             return false;
         }
-        let Some((_, reply)) = self.pending.remove(id) else { return false };
+        let Some(PendingAsk { reply, .. }) = self.pending.remove(id) else { return false };
         let result = frame.as_ref().and_then(Frame::result).unwrap_or("null");
         let result: Value = serde_json::from_str(result).unwrap_or_default();
         let answer = match result["outcome"]["optionId"].as_str() {
@@ -82,9 +89,20 @@ impl HostAsks {
         true
     }
 
-    /// An agent has ended: nobody waits for its questions.
+    /// The notification that withdraws the request about a host: no connection waits for its answer. The answer that
+    /// the hub sends to the request is still taken.
+    pub(crate) fn withdraw_request(&self, agent: AgentId, host: &str, port: u16) -> Option<Frame> {
+        let is_asked = |it: &PendingAsk| it.agent == agent && it.host == host && it.port == port;
+        // The reply of an older question about the same host is closed, too.
+        let is_withdrawn = |it: &PendingAsk| is_asked(it) && it.reply.is_closed();
+        let id = self.pending.iter().find(|(_, it)| is_withdrawn(it)).map(|(id, _)| id)?;
+        let params = format!(r#"{{"requestId":{id}}}"#);
+        Some(Frame::notification(Method::CancelRequest.name(), &params))
+    }
+
+    /// An agent has ended: no process waits for its questions.
     pub(crate) fn on_gone(&mut self, agent: AgentId) {
-        self.pending.retain(|_, (asking, _)| *asking != agent);
+        self.pending.retain(|_, it| it.agent != agent);
     }
 }
 
@@ -118,6 +136,19 @@ mod tests {
             assert!(asks.take_answer(AGENT, &answer(&frame, option)));
             assert_eq!(received.try_recv(), Ok(expected));
         }
+    }
+
+    #[test]
+    fn question_is_withdrawn_when_no_connection_waits_for_it() {
+        let mut asks = HostAsks::default();
+        let (frame, received) = ask(&mut asks);
+        assert!(asks.withdraw_request(AGENT, "example.com", 443).is_none(), "a connection waits");
+        drop(received);
+        assert!(asks.withdraw_request(AGENT, "example.com", 80).is_none());
+        let withdrawn = asks.withdraw_request(AGENT, "example.com", 443).unwrap();
+        let expected = format!(r#"{{"requestId":{}}}"#, frame.id().unwrap());
+        assert_eq!(withdrawn.params(), Some(expected.as_str()));
+        assert!(asks.take_answer(AGENT, &answer(&frame, REFUSE_ONCE)), "the agent does not get it");
     }
 
     #[test]

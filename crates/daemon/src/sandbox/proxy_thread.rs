@@ -11,7 +11,11 @@ use std::{
     os::unix::{fs::PermissionsExt as _, net::UnixListener},
     path::Path,
 };
-use tokio::{runtime::Handle, sync::mpsc, task::AbortHandle};
+use tokio::{
+    runtime::Handle,
+    sync::{mpsc, oneshot},
+    task::{AbortHandle, JoinSet},
+};
 
 /// Reports that wait to be logged; more are counted.
 const REPORTS_MAX: usize = 256;
@@ -24,6 +28,11 @@ const LOGGED_REFUSALS_MAX: usize = 64;
 #[derive(Debug)]
 pub(crate) enum ProxyMessage {
     Question(HostQuestion),
+    /// No connection to this host waits for an answer any more.
+    Withdrawn {
+        host: String,
+        port: u16,
+    },
     Refused(ConnectionRefused),
 }
 
@@ -54,9 +63,10 @@ impl ProxyThread {
             let Ok(listener) = tokio::net::UnixListener::from_std(listener) else { return };
             let (questions, mut asked) = mpsc::channel(QUESTIONS_MAX);
             let ask = async move {
+                let mut waiting = JoinSet::new();
                 while let Some(question) = asked.recv().await {
-                    // A question that cannot be passed on is dropped, which refuses the connection.
-                    let _dropped = to_daemon.try_send((agent, ProxyMessage::Question(question)));
+                    waiting.spawn(ask_daemon(agent, question, to_daemon.clone()));
+                    while waiting.try_join_next().is_some() {}
                 }
             };
             let (reports, mut received) = mpsc::channel(REPORTS_MAX);
@@ -93,6 +103,33 @@ impl ProxyThread {
         std::thread::Builder::new().name("network-proxy".to_owned()).spawn(run)?;
         self.runtime = Some(handle.clone());
         Ok(handle)
+    }
+}
+
+/// Passes a question on, and withdraws it if no connection waits for the answer any more. A question that cannot be
+/// passed on is dropped, which refuses the connection.
+async fn ask_daemon(
+    agent: AgentId,
+    question: HostQuestion,
+    to_daemon: mpsc::Sender<(AgentId, ProxyMessage)>,
+) {
+    let HostQuestion { host, port, mut reply } = question;
+    let (answer, answered) = oneshot::channel();
+    let asked = HostQuestion { host: host.clone(), port, reply: answer };
+    if to_daemon.try_send((agent, ProxyMessage::Question(asked))).is_err() {
+        return;
+    }
+    tokio::select! {
+        answer = answered => {
+            if let Ok(answer) = answer {
+                // The connections may have ended meanwhile.
+                let _ended = reply.send(answer);
+            }
+        }
+        () = reply.closed() => {
+            // At the end of the daemon no question is open.
+            let _stopped = to_daemon.send((agent, ProxyMessage::Withdrawn { host, port })).await;
+        }
     }
 }
 
