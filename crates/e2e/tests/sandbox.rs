@@ -327,3 +327,28 @@ fn user_is_asked_about_a_host_that_no_rule_names() {
     assert!(asks == 0 && allowed.contains("502"), "{asks} {allowed}");
     scene.daemon.stop();
 }
+
+#[test]
+fn question_about_a_host_is_withdrawn_when_its_connection_ends() {
+    let scene = SandboxScene::new(TestedLayer::Bubblewrap);
+    let mut client = scene.connect(&scene.home.fake_agent(&[]), "workspace");
+    let session = client.open(&scene.work);
+    let script = scene.work.join("leave.py");
+    // The connection ends after the user was asked.
+    let text = "import os, socket, time, urllib.parse\n\
+        proxy = urllib.parse.urlparse(os.environ['http_proxy'])\n\
+        s = socket.create_connection((proxy.hostname, proxy.port))\n\
+        s.sendall(b'GET http://unknown.invalid/ HTTP/1.1\\r\\nhost: unknown.invalid\\r\\n\\r\\n')\n\
+        while not os.path.exists('asked'): time.sleep(0.01)\n";
+    fs::write(&script, text).unwrap();
+    let prompt = format!("terminal /usr/bin/python3 {}", script.display());
+    client.send_prompt(&session, &prompt);
+    client.until("the question", |it| it["method"] == "session/request_permission");
+    fs::write(scene.work.join("asked"), "").unwrap();
+    wait_for("no open question", BOUND, || {
+        let asks = scene.home.run(&["asks", "--format", "json"], BOUND);
+        let asks: serde_json::Value = serde_json::from_slice(&asks.stdout).ok()?;
+        asks["asks"].as_array()?.is_empty().then_some(())
+    });
+    scene.daemon.stop();
+}
