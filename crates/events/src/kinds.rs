@@ -266,6 +266,16 @@ pub struct ConnectionRefused {
     pub way_out: Arc<str>,
 }
 
+impl ConnectionRefused {
+    /// The host, with its port if that is known.
+    pub fn destination(&self) -> String {
+        match self.port {
+            Some(port) => format!("{}:{port}", self.host),
+            None => self.host.to_string(),
+        }
+    }
+}
+
 /// A message of the agent exceeded the size limit and was dropped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessageDropped {

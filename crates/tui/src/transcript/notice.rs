@@ -57,12 +57,11 @@ pub(super) fn event_notice(body: &EventBody<Value>) -> Option<ItemContent> {
         EventBody::Refused(it) => {
             warning(format!("Refused {} from {}: {}", it.operation, it.by, it.why))
         }
-        EventBody::HostRefused(it) => {
-            let port = it.port.map(|port| format!(":{port}")).unwrap_or_default();
-            let text =
-                format!("The sandbox refused the connection to {}{port}: {}", it.host, it.why);
-            warning(text)
-        }
+        EventBody::HostRefused(it) => warning(format!(
+            "The sandbox refused the connection to {}: {}",
+            it.destination(),
+            it.why
+        )),
         EventBody::LeftOut(it) => warning(format!(
             "Left out {} of the agent: {} bytes exceed the limit of {} bytes",
             it.what, it.bytes, it.limit

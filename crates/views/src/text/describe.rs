@@ -101,8 +101,7 @@ pub(crate) fn describe_event(body: &EventBody<Value>) -> Option<String> {
 
 /// A connection that the sandbox refused.
 fn describe_refused_host(refused: &ConnectionRefused) -> String {
-    let port = refused.port.map(|it| format!(":{it}")).unwrap_or_default();
-    format!("sandbox refused the connection to {}{port}: {}", refused.host, refused.why)
+    format!("sandbox refused the connection to {}: {}", refused.destination(), refused.why)
 }
 
 /// How an agent process got the conversation of a session back.

@@ -264,16 +264,16 @@ impl SandboxExplainer<'_> {
     }
 
     fn explain_connection(&self, refused: &ConnectionRefused) -> RefusalExplanation {
-        let ConnectionRefused { host, port, why, way_out } = refused;
-        let port = port.map(|it| format!(":{it}")).unwrap_or_default();
+        let ConnectionRefused { why, way_out, .. } = refused;
+        let destination = refused.destination();
         let is_refused_by_rule = why.starts_with("the rule");
         let entry = if is_refused_by_rule {
             "remove the host from `refuse`".to_owned()
         } else {
-            format!("network = {{ hosts = [\"{host}{port}\"] }}")
+            format!("network = {{ hosts = [\"{destination}\"] }}")
         };
         RefusalExplanation {
-            subject: format!("connection to {host}{port}"),
+            subject: format!("connection to {destination}"),
             reason: why.to_string(),
             agent_sees: Some(format!("403 Host refused by the sandbox; {way_out}")),
             way_out: Some(self.profile_entry(&entry)),
