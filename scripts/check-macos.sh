@@ -41,8 +41,9 @@ write_tools() {
     mkdir -p "$root/bin"
     driver=$(find "$unpacked/usr/lib/" -name 'librustc_driver-*.so' | head -n 1)
     [ -n "$driver" ] || fail "the packages in $unpacked are incomplete: remove that directory and try again"
+    # Bash, because dash drops variables with a hyphen in their name, such as CARGO_BIN_EXE_fake-agent.
     cat >"$root/bin/rustc" <<END
-#!/bin/sh
+#!/bin/bash
 LD_LIBRARY_PATH=$(dirname "$driver") exec $unpacked/usr/bin/rustc "\$@"
 END
     cat >"$root/bin/cc" <<'END'
