@@ -142,6 +142,11 @@ export class Jackfield {
     return (await this.#ask("get", "/api/mcp-servers", call)).servers;
   }
 
+  /** The names of the sandbox profiles that a session can choose. */
+  async sandboxProfiles(call: Call = {}): Promise<string[]> {
+    return (await this.#ask("get", "/api/sandbox-profiles", call)).profiles;
+  }
+
   /** Makes a run and tells its events, from `start` to `end`. Who stops reading does not end it. */
   async *run(body: NewRun, call: Making = {}): AsyncGenerator<RunEvent, void> {
     const { runId } = await this.runs.create(body, call);

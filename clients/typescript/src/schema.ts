@@ -413,6 +413,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sandbox-profiles": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the sandbox profiles */
+        get: operations["list_sandbox_profiles"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/sessions": {
         parameters: {
             query?: never;
@@ -1715,6 +1732,11 @@ export interface components {
             projectId?: string | null;
             /** @description One of the agent's reasoning options, or `default`. */
             reasoning?: string | null;
+            /**
+             * @description Start the agent in a sandbox with this profile, one of `/api/sandbox-profiles`. The default is the profile of
+             *     the project or of the configuration.
+             */
+            sandbox?: string | null;
         };
         /** @description A mode or a model. */
         OfferedValue: {
@@ -1892,6 +1914,11 @@ export interface components {
             projectId?: string | null;
             /** @description One of the agent's reasoning options, or `default`. */
             reasoning?: string | null;
+            /**
+             * @description Start the agent of a new session in a sandbox with this profile, one of `/api/sandbox-profiles`. The default is
+             *     the profile of the project or of the configuration.
+             */
+            sandbox?: string | null;
             /** @description Continue this session instead of opening one. */
             sessionId?: string | null;
             /** @description In a session with a running turn: cancel the turn, and run before the prompts that are queued. */
@@ -2028,6 +2055,20 @@ export interface components {
             runId: string;
             sessionId: string;
         };
+        /**
+         * @description The sandbox profiles.
+         * @example {
+         *       "profiles": [
+         *         "open",
+         *         "read-only",
+         *         "workspace"
+         *       ]
+         *     }
+         */
+        SandboxProfileNames: {
+            /** @description Names that `sandbox` of a new session or run can be. */
+            profiles: string[];
+        };
         /** @description One server-sent event. */
         ServerEvent: {
             /** @description JSON. */
@@ -2097,6 +2138,8 @@ export interface components {
              * @description The number of queued prompts.
              */
             queued: number;
+            /** @description The profile of the sandbox that the agent runs in, if it runs in one. */
+            sandbox?: string | null;
             sessionId: string;
             /** @description `working`, `asks`, `idle`, `asleep`, `closed`, … */
             state: string;
@@ -3909,6 +3952,44 @@ export interface operations {
             };
             /** @description the run does not exist */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the hub does not reply */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    list_sandbox_profiles: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description their names */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SandboxProfileNames"];
+                };
+            };
+            /** @description the token or the cookie is missing or wrong */
+            401: {
                 headers: {
                     [name: string]: unknown;
                 };

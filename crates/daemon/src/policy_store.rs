@@ -7,6 +7,7 @@ use jackfield_catalog::{AgentSpec, Catalog};
 use jackfield_policy::{
     Policy, PolicyError, PolicySet, RuleEffect, parse_policy, parse_project_policy,
 };
+use jackfield_sandbox::profile::ProfileSet;
 use std::{
     collections::BTreeMap,
     fs, io,
@@ -216,7 +217,11 @@ fn parse_policies(paths: &Paths, texts: &PolicyTexts) -> Result<PolicySet, Polic
         projects.insert(project.clone(), policy);
     }
     let home = std::env::var("HOME").ok();
-    Ok(PolicySet { user, projects, home, ..PolicySet::default() })
+    // With invalid profiles, only agents in the profile `open` are started.
+    let profiles = ProfileSet::parse(texts.user.as_deref().unwrap_or_default())
+        .unwrap_or_else(|_| ProfileSet::built_in());
+    let sandbox_profiles = profiles.names().map(str::to_owned).collect();
+    Ok(PolicySet { user, projects, home, sandbox_profiles, ..PolicySet::default() })
 }
 
 /// The modes in which agents do not ask for permission, by the catalog.

@@ -19,6 +19,8 @@ pub struct PolicySet {
     pub home: Option<String>,
     /// For each agent, the modes in which it acts without asking, so that no rule is applied.
     pub unenforced_modes: BTreeMap<String, Vec<String>>,
+    /// The names of the sandbox profiles that sessions can choose.
+    pub sandbox_profiles: Vec<String>,
 }
 
 impl PolicySet {
@@ -94,7 +96,7 @@ mod tests {
         let unenforced_modes = [("claude".to_owned(), vec!["bypassPermissions".to_owned()])];
         let real_folders = [("/link/deep".into(), "/q/deep".into())].into();
         let (projects, unenforced_modes) = (projects.into(), unenforced_modes.into());
-        PolicySet { user, projects, real_folders, home: None, unenforced_modes }
+        PolicySet { user, projects, real_folders, unenforced_modes, ..PolicySet::default() }
     }
 
     fn effect(policies: &PolicySet, cwd: &str, command: &str) -> Option<RuleEffect> {

@@ -1,4 +1,4 @@
-/** The header of a session: name, state, agent, directory, cost, and its actions. */
+/** The header of a session: name, state, agent, sandbox, directory, cost, and its actions. */
 
 import type { SessionRow } from "../../state/session-row";
 import { Show, type JSX } from "solid-js";
@@ -21,6 +21,7 @@ export function SessionHeader(props: { sessionId: string; row: SessionRow | unde
           <p class="session-facts">
             <SessionState row={row()} />
             <span>{shortLine(row().agent, 60)}</span>
+            <Show when={row().sandbox}>{(profile) => <span title="The sandbox profile of the agent">sandbox {shortLine(profile(), 60)}</span>}</Show>
             <span class="session-directory" title={shortLine(row().cwd, 1000)}>
               <span class="wide-only">{shortLine(parentOf(row().cwd), 200)}</span>
               {shortLine(row().cwd.slice(parentOf(row().cwd).length), 200)}

@@ -1,4 +1,4 @@
-/** The dialog for a new session: agent, directory, model and mode, MCP servers, first prompt. */
+/** The dialog for a new session: agent, directory, model, mode and sandbox, MCP servers, first prompt. */
 
 import type { Agent } from "jackfield-client";
 import { For, Show, createSignal, onCleanup, onMount, type JSX } from "solid-js";
@@ -34,6 +34,7 @@ function NewSessionForm(props: { defaults: NewSessionDefaults; close(sessionId?:
   const recent = recentDirectories(Object.values(sessionRows));
   const [agents, setAgents] = createSignal<Agent[]>([]);
   const [configured, setConfigured] = createSignal<string[]>([]);
+  const [profiles, setProfiles] = createSignal<string[]>([]);
   const [agentId, setAgentId] = createSignal(props.defaults.agentId ?? "");
   const [cwd, setCwd] = createSignal(props.defaults.cwd ?? recent[0] ?? "");
   const [servers, setServers] = createSignal<string[]>([]);
@@ -44,7 +45,10 @@ function NewSessionForm(props: { defaults: NewSessionDefaults; close(sessionId?:
   let form!: HTMLFormElement;
 
   onMount(() => {
-    void loadChoices(setAgents, setConfigured, setProblem).then(() => setAgentId((it) => it || defaultAgent(agents())));
+    // Without these names, others can still be written, and sessions have the configured profile.
+    void api.mcpServers().then(setConfigured, () => {});
+    void api.sandboxProfiles().then(setProfiles, () => {});
+    void loadAgents(setAgents, setProblem).then(() => setAgentId((it) => it || defaultAgent(agents())));
     onCleanup(() => start.abort());
   });
 
@@ -60,6 +64,7 @@ function NewSessionForm(props: { defaults: NewSessionDefaults; close(sessionId?:
       cwd: cwd().trim(),
       ...(field("model") !== "" && { model: field("model") }),
       ...(field("mode") !== "" && { mode: field("mode") }),
+      ...(field("sandbox") !== "" && { sandbox: field("sandbox") }),
       ...(mcp.servers && { mcpServers: mcp.servers }),
       ...(field("message").trim() !== "" && { message: field("message") }),
     };
@@ -82,10 +87,11 @@ function NewSessionForm(props: { defaults: NewSessionDefaults; close(sessionId?:
         <textarea name="message" rows="3" placeholder="Optional: the session also opens without one" />
       </label>
       <details>
-        <summary>Model, mode and MCP servers</summary>
+        <summary>Model, mode, sandbox and MCP servers</summary>
         <div class="dialog-form">
-          <ChoiceField label="Model" name="model" choices={agent()?.models ?? []} />
-          <ChoiceField label="Mode" name="mode" choices={agent()?.modes ?? []} />
+          <ChoiceField label="Model" name="model" unset="As the agent is configured" choices={agent()?.models ?? []} />
+          <ChoiceField label="Mode" name="mode" unset="As the agent is configured" choices={agent()?.modes ?? []} />
+          <ChoiceField label="Sandbox" name="sandbox" unset="As the project or the daemon is configured" choices={profiles().map(profileChoice)} />
           <McpField names={configured()} chosen={servers()} onChange={setServers} />
         </div>
       </details>
@@ -107,14 +113,24 @@ function NewSessionForm(props: { defaults: NewSessionDefaults; close(sessionId?:
   );
 }
 
-/** Models or modes of an agent; one that offers none has no field. */
-function ChoiceField(props: { label: string; name: string; choices: { id: string; label: string }[] }): JSX.Element {
+/** What the built-in profiles permit. A user may have changed them, or added others. */
+const PROFILE_NOTES: Record<string, string> = { open: "no limits", "read-only": "the project cannot be changed", workspace: "only the project can be changed" };
+
+const profileChoice = (name: string): Choice => ({ id: name, label: PROFILE_NOTES[name] === undefined ? name : `${name}: ${PROFILE_NOTES[name]}` });
+
+interface Choice {
+  id: string;
+  label: string;
+}
+
+/** A choice of models, modes or profiles; without any there is no field. `unset` describes the empty choice. */
+function ChoiceField(props: { label: string; name: string; unset: string; choices: Choice[] }): JSX.Element {
   return (
     <Show when={props.choices.length > 0}>
       <label>
         {props.label}
         <select name={props.name} aria-label={props.label}>
-          <option value="">As the agent is configured</option>
+          <option value="">{props.unset}</option>
           <For each={props.choices.filter((it) => it.id !== "default")}>{(it) => <option value={it.id}>{visibleLine(it.label)}</option>}</For>
         </select>
       </label>
@@ -160,9 +176,7 @@ function defaultAgent(agents: Agent[]): string {
   return (ready.find((it) => it.id === latest) ?? ready[0] ?? agents[0])?.id ?? "";
 }
 
-async function loadChoices(setAgents: (it: Agent[]) => void, setConfigured: (it: string[]) => void, setProblem: (it: string) => void): Promise<void> {
-  // Without the names of configured servers, others can still be written.
-  void api.mcpServers().then(setConfigured, () => {});
+async function loadAgents(setAgents: (it: Agent[]) => void, setProblem: (it: string) => void): Promise<void> {
   try {
     setAgents(await api.agents());
   } catch (error) {

@@ -9,6 +9,8 @@ export interface NewSession {
   cwd: string;
   model?: string;
   mode?: string;
+  /** The sandbox profile; without one, that of the project or of the configuration. */
+  sandbox?: string;
   mcpServers?: unknown[];
   /** The first prompt; without one the session waits for it. */
   message?: string;

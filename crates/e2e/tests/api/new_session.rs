@@ -75,6 +75,33 @@ fn session_that_cannot_be_opened_as_wanted_leaves_nothing() {
 }
 
 #[test]
+fn sandbox_of_a_session_is_chosen_when_it_is_opened() {
+    let home = Home::new();
+    let (daemon, web) = serve_roots(&home);
+    let profiles = web.get("/api/sandbox-profiles").good();
+    assert_eq!(profiles, json!({ "profiles": ["open", "read-only", "workspace"] }));
+    let cwd = canonical(&home.path().join("work/docs"));
+    let new = json!({ "agentId": "fake", "cwd": cwd, "sandbox": "workspace" });
+    let opened = web.post("/api/sessions", &new);
+    assert_eq!(opened.status, 201, "{}", opened.text());
+    let opened = opened.json();
+    assert_eq!(opened["sandbox"], "workspace");
+    let id = opened["sessionId"].as_str().unwrap();
+    let run = |sandbox: &str| {
+        let body = json!({ "sessionId": id, "message": "hi", "sandbox": sandbox });
+        web.post("/api/runs", &body)
+    };
+    let refused = run("open");
+    assert_eq!(refused.status, 400, "{}", refused.text());
+    assert!(refused.text().contains("has the sandbox profile `workspace`"), "{}", refused.text());
+    assert_eq!(run("workspace").status, 202);
+    let unknown = json!({ "agentId": "fake", "cwd": cwd, "sandbox": "nothing" });
+    let refused = web.post("/api/sessions", &unknown);
+    assert!(refused.text().contains("no sandbox profile `nothing`"), "{}", refused.text());
+    daemon.stop();
+}
+
+#[test]
 fn directory_of_another_session_can_be_used_again() {
     let home = Home::new();
     let (daemon, web) = serve_roots(&home);

@@ -87,6 +87,7 @@ fn session_of_another_tenant_cannot_be_acted_on() {
     assert_eq!(acme.get("/api/directories").good()["roots"], roots);
     assert_eq!(acme.get("/api/directories?path=/").status, 400);
     assert_eq!(acme.get("/api/mcp-servers").good(), json!({ "servers": [] }));
+    assert_eq!(acme.get("/api/sandbox-profiles").good(), json!({ "profiles": [] }));
     town.finish();
 }
 

@@ -68,6 +68,7 @@ impl Clients {
         {
             it.start_timeout_ms = Some(limit);
         }
+        self.check_sandbox_choice(conn, &params["sandbox"])?;
         if let Some(profile) = params["sandbox"].as_str()
             && let Some(it) = self.connections.get_mut(&conn)
         {
@@ -113,6 +114,22 @@ impl Clients {
         };
         it.launch = Some(Launch { cwd, env, variant, sandbox, ..launch });
         Ok(())
+    }
+}
+
+impl Clients {
+    /// The operator chooses the sandboxes of tenants: a tenant could choose one without limits.
+    pub(crate) fn check_sandbox_choice(&self, conn: ConnId, choice: &Value) -> Result<(), Fault> {
+        match self.find_tenant(conn) {
+            Some(tenant) if !choice.is_null() => {
+                let why = format!(
+                    "tenant `{}` cannot choose a sandbox profile: the operator does",
+                    tenant.name
+                );
+                Err(Fault::NotAllowed { why })
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -104,7 +104,9 @@ impl Clients {
         };
         launch.cwd = PathBuf::from(cwd);
         launch.env = launch.env.or_else(|| client?.env.clone());
-        let profile = params.pointer("/_meta/jackfield/sandbox").and_then(Value::as_str);
+        let chosen = &params["_meta"]["jackfield"]["sandbox"];
+        self.check_sandbox_choice(conn, chosen)?;
+        let profile = chosen.as_str();
         launch.sandbox = SandboxRequest {
             profile: profile
                 .map(Into::into)

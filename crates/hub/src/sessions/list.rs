@@ -128,11 +128,17 @@ impl Sessions {
             "stopping": parts.cx.is_stopping,
             "storage": self.describe_storage(parts, conn),
         });
-        // Tenants may not name configured servers.
-        let servers = parts.cx.config.mcp.servers.keys().filter(|_| tenant.is_none());
-        let servers: Vec<&String> = servers.collect();
-        if !servers.is_empty() {
-            status["mcpServers"] = json!(servers);
+        // Tenants may not name configured servers and profiles.
+        if tenant.is_none() {
+            let config = &parts.cx.config;
+            let servers: Vec<&String> = config.mcp.servers.keys().collect();
+            let lists = [
+                ("mcpServers", json!(servers)),
+                ("sandboxProfiles", json!(config.policies.sandbox_profiles)),
+            ];
+            for (name, list) in lists.into_iter().filter(|(_, it)| *it != json!([])) {
+                status[name] = list;
+            }
         }
         parts.clients.answer_request(&mut parts.cx, conn, id, Ok(&status.to_string()));
     }

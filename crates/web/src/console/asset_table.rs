@@ -4,10 +4,10 @@ use super::ConsoleAsset;
 
 pub(super) static ASSETS: &[ConsoleAsset] = &[
     ConsoleAsset {
-        path: "assets/agents-Cw6LDkhD.js",
+        path: "assets/agents-DB5kCStR.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/agents-Cw6LDkhD.js.gz"),
+        gzip: include_bytes!("../../console/assets/agents-DB5kCStR.js.gz"),
     },
     ConsoleAsset {
         path: "assets/agents-DWlrE7ga.css",
@@ -16,10 +16,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/agents-DWlrE7ga.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/ask-card-L2iUSgog.js",
+        path: "assets/ask-card-CtT6nYWg.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/ask-card-L2iUSgog.js.gz"),
+        gzip: include_bytes!("../../console/assets/ask-card-CtT6nYWg.js.gz"),
     },
     ConsoleAsset {
         path: "assets/ask-card-ofgKUCZD.css",
@@ -34,28 +34,28 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/c-DaO8xguW.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/changes-CscWjT9i.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/changes-CscWjT9i.js.gz"),
-    },
-    ConsoleAsset {
         path: "assets/changes-DbXFnxs4.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/changes-DbXFnxs4.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/composer-BPNE_mQ9.js",
+        path: "assets/changes-RoxBSEVw.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/composer-BPNE_mQ9.js.gz"),
+        gzip: include_bytes!("../../console/assets/changes-RoxBSEVw.js.gz"),
     },
     ConsoleAsset {
         path: "assets/composer-BWY7EWJx.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/composer-BWY7EWJx.css.gz"),
+    },
+    ConsoleAsset {
+        path: "assets/composer-xvtiIEHA.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/composer-xvtiIEHA.js.gz"),
     },
     ConsoleAsset {
         path: "assets/confirm-dialog-B4RwzwV6.js",
@@ -76,10 +76,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/css-DgaLhXQH.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/devices-DY99SgXA.js",
+        path: "assets/devices-DUmWpdyd.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/devices-DY99SgXA.js.gz"),
+        gzip: include_bytes!("../../console/assets/devices-DUmWpdyd.js.gz"),
     },
     ConsoleAsset {
         path: "assets/devices-Ds7X0aLb.css",
@@ -106,16 +106,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/docker-IyjqRm3v.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/early-MJMMI-C4.js",
+        path: "assets/early-QGgTiVzz.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/early-MJMMI-C4.js.gz"),
+        gzip: include_bytes!("../../console/assets/early-QGgTiVzz.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/esm-DA7z_Ycj.js",
+        path: "assets/esm-4N_AtZue.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/esm-DA7z_Ycj.js.gz"),
+        gzip: include_bytes!("../../console/assets/esm-4N_AtZue.js.gz"),
     },
     ConsoleAsset {
         path: "assets/esm-TPhOLr5z.css",
@@ -130,10 +130,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/fleet-B7CHfDFW.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/fleet-CXTJqcvk.js",
+        path: "assets/fleet-DgT0dnSu.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/fleet-CXTJqcvk.js.gz"),
+        gzip: include_bytes!("../../console/assets/fleet-DgT0dnSu.js.gz"),
     },
     ConsoleAsset {
         path: "assets/go-rLFTqkRN.js",
@@ -154,28 +154,28 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/html-BHZv6uqE.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/inbox-BnOaNWAk.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/inbox-BnOaNWAk.js.gz"),
-    },
-    ConsoleAsset {
         path: "assets/inbox-CfyIWfdR.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/inbox-CfyIWfdR.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/index-BuJgV2pj.js",
+        path: "assets/inbox-DiX3TIzm.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/index-BuJgV2pj.js.gz"),
+        gzip: include_bytes!("../../console/assets/inbox-DiX3TIzm.js.gz"),
     },
     ConsoleAsset {
         path: "assets/index-Do0Qavd0.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/index-Do0Qavd0.css.gz"),
+    },
+    ConsoleAsset {
+        path: "assets/index-I70xI-HU.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/index-I70xI-HU.js.gz"),
     },
     ConsoleAsset {
         path: "assets/java-BtIQNnN0.js",
@@ -214,10 +214,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/keyboard-help-B5PHSqme.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/keyboard-help-DNjI8IR9.js",
+        path: "assets/keyboard-help-DkCb11Ma.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/keyboard-help-DNjI8IR9.js.gz"),
+        gzip: include_bytes!("../../console/assets/keyboard-help-DkCb11Ma.js.gz"),
     },
     ConsoleAsset {
         path: "assets/kotlin-DhhofPvG.js",
@@ -226,16 +226,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/kotlin-DhhofPvG.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/loaded-B7pifl77.js",
+        path: "assets/loaded-DwX7ozRG.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/loaded-B7pifl77.js.gz"),
-    },
-    ConsoleAsset {
-        path: "assets/login-Bu6Ls07_.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/login-Bu6Ls07_.js.gz"),
+        gzip: include_bytes!("../../console/assets/loaded-DwX7ozRG.js.gz"),
     },
     ConsoleAsset {
         path: "assets/login-CJhHU6Rm.css",
@@ -244,10 +238,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/login-CJhHU6Rm.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/new-session-B3aKQ-pE.js",
+        path: "assets/login-DHgG9TT1.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/new-session-B3aKQ-pE.js.gz"),
+        gzip: include_bytes!("../../console/assets/login-DHgG9TT1.js.gz"),
+    },
+    ConsoleAsset {
+        path: "assets/new-session-CeAnT-bf.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/new-session-CeAnT-bf.js.gz"),
     },
     ConsoleAsset {
         path: "assets/new-session-Dcp7quoj.css",
@@ -256,10 +256,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/new-session-Dcp7quoj.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/open-dialog-CHBKyUxj.js",
+        path: "assets/open-dialog-DSIQ8djf.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/open-dialog-CHBKyUxj.js.gz"),
+        gzip: include_bytes!("../../console/assets/open-dialog-DSIQ8djf.js.gz"),
     },
     ConsoleAsset {
         path: "assets/page-DPyx5DUH.css",
@@ -268,16 +268,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/page-DPyx5DUH.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/plot-CjVclIRo.js",
-        content_type: "text/javascript; charset=utf-8",
-        is_immutable: true,
-        gzip: include_bytes!("../../console/assets/plot-CjVclIRo.js.gz"),
-    },
-    ConsoleAsset {
         path: "assets/plot-CnsZ1jie.css",
         content_type: "text/css; charset=utf-8",
         is_immutable: true,
         gzip: include_bytes!("../../console/assets/plot-CnsZ1jie.css.gz"),
+    },
+    ConsoleAsset {
+        path: "assets/plot-Dykt0vM1.js",
+        content_type: "text/javascript; charset=utf-8",
+        is_immutable: true,
+        gzip: include_bytes!("../../console/assets/plot-Dykt0vM1.js.gz"),
     },
     ConsoleAsset {
         path: "assets/python-gzcpVVnB.js",
@@ -304,16 +304,16 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/session-CDv__rEn.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/session-DKsy-IEP.js",
+        path: "assets/session-row-iV8uGhGP.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/session-DKsy-IEP.js.gz"),
+        gzip: include_bytes!("../../console/assets/session-row-iV8uGhGP.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/session-row-Ce4uE6R2.js",
+        path: "assets/session-zlvTyQnX.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/session-row-Ce4uE6R2.js.gz"),
+        gzip: include_bytes!("../../console/assets/session-zlvTyQnX.js.gz"),
     },
     ConsoleAsset {
         path: "assets/sessions-CBysHmML.css",
@@ -322,10 +322,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/sessions-CBysHmML.css.gz"),
     },
     ConsoleAsset {
-        path: "assets/sessions-DE26kJDt.js",
+        path: "assets/sessions-Coihgp02.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/sessions-DE26kJDt.js.gz"),
+        gzip: include_bytes!("../../console/assets/sessions-Coihgp02.js.gz"),
     },
     ConsoleAsset {
         path: "assets/shared-worker-Bjs72zoQ.js",
@@ -352,10 +352,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/sql-CEbI0hMM.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/timeline-CXPzbreD.js",
+        path: "assets/timeline-D-HS1maE.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/timeline-CXPzbreD.js.gz"),
+        gzip: include_bytes!("../../console/assets/timeline-D-HS1maE.js.gz"),
     },
     ConsoleAsset {
         path: "assets/timeline-DEgb49Mw.css",
@@ -382,10 +382,10 @@ pub(super) static ASSETS: &[ConsoleAsset] = &[
         gzip: include_bytes!("../../console/assets/typescript-bsJCZSQ-.js.gz"),
     },
     ConsoleAsset {
-        path: "assets/usage-D33DR2DX.js",
+        path: "assets/usage-D2xeHb2y.js",
         content_type: "text/javascript; charset=utf-8",
         is_immutable: true,
-        gzip: include_bytes!("../../console/assets/usage-D33DR2DX.js.gz"),
+        gzip: include_bytes!("../../console/assets/usage-D2xeHb2y.js.gz"),
     },
     ConsoleAsset {
         path: "assets/usage-OUETxJIX.css",

@@ -63,6 +63,7 @@ fn routes() -> OpenApiRouter<Arc<RestState>> {
         .routes(routes!(upload::upload_files))
         .routes(routes!(sessions::list_sessions, runs::open_session))
         .routes(routes!(runs::list_mcp_servers))
+        .routes(routes!(runs::list_sandbox_profiles))
         .routes(routes!(directories::list_directories))
         .routes(routes!(sessions::show_session, sessions::rename_session, sessions::delete_session))
         .routes(routes!(sessions::cancel_turn))

@@ -287,6 +287,20 @@ fn a_tenant_with_commands_may_send_what_agents_understand_but_only_in_its_roots(
     }
 }
 
+#[test]
+fn tenant_cannot_choose_the_sandbox_of_its_agents() {
+    for commands in [false, true] {
+        let acme = Tenant { commands, ..tenant("acme") };
+        let mut scene = Scene::with(&acme, AgentPool::default());
+        let connect = scene.ask(ACME, "_jackfield/connect", &json!({ "sandbox": "open" }));
+        assert_eq!(code(&connect), "not_allowed", "{connect}");
+        let meta = json!({ "jackfield": { "sandbox": "open" } });
+        let params = json!({ "cwd": "/srv/x", "mcpServers": [], "_meta": meta });
+        let opened = scene.ask(ACME, "session/new", &params);
+        assert_eq!(code(&opened), "not_allowed", "{opened}");
+    }
+}
+
 /// A session that a rule would leave unenforced can be accepted by the operator only.
 #[test]
 fn a_tenant_cannot_accept_what_no_rule_can_be_enforced_on() {

@@ -54,6 +54,9 @@ pub(crate) struct RunBody {
     pub(crate) mcp_servers: Option<Value>,
     /// Start the agent with this launch variant, without trying others.
     pub(crate) variant: Option<String>,
+    /// Start the agent of a new session in a sandbox with this profile, one of `/api/sandbox-profiles`. The default is
+    /// the profile of the project or of the configuration.
+    pub(crate) sandbox: Option<String>,
     /// Open the session even if its agent never requests permission and the policy has deny rules.
     pub(crate) unenforced: Option<bool>,
     /// `/api/chat` only: cancel the run when the client disconnects. Otherwise the run continues.
@@ -125,6 +128,9 @@ pub(crate) struct NewSessionBody {
     reasoning: Option<String>,
     /// One of the agent's modes.
     mode: Option<String>,
+    /// Start the agent in a sandbox with this profile, one of `/api/sandbox-profiles`. The default is the profile of
+    /// the project or of the configuration.
+    sandbox: Option<String>,
     /// The name of the session.
     #[schema(max_length = 64)]
     pub(crate) name: Option<String>,
@@ -142,6 +148,7 @@ impl NewSessionBody {
             model: self.model,
             reasoning: self.reasoning,
             mode: self.mode,
+            sandbox: self.sandbox,
             ..RunBody::default()
         }
     }

@@ -91,9 +91,15 @@ async fn plan_new_session(
     let unenforced = body.unenforced.unwrap_or(false);
     let mcp = parse_mcp_servers(body.mcp_servers.as_ref().unwrap_or(&Value::Null));
     let mcp = mcp.map_err(ApiError::invalid)?;
-    let (agent, variant) = (agent.agent.id.clone(), body.variant.clone());
-    let target =
-        RunTarget::NewSession { agent, cwd: cwd.clone(), more_dirs, variant, unenforced, mcp };
+    let target = RunTarget::NewSession {
+        agent: agent.agent.id.clone(),
+        cwd: cwd.clone(),
+        more_dirs,
+        variant: body.variant.clone(),
+        sandbox: body.sandbox.clone(),
+        unenforced,
+        mcp,
+    };
     finish_plan(state, target, cwd, choices, settings, body).await
 }
 
@@ -124,6 +130,14 @@ async fn plan_in_session(
     }
     if body.mcp_servers.is_some() {
         let why = "MCP servers are set when a session is opened: omit `mcpServers` or `sessionId`";
+        return Err(ApiError::invalid(why));
+    }
+    if body.sandbox.is_some() && body.sandbox != row.sandbox {
+        let profile = row.sandbox.as_deref().unwrap_or("open");
+        let why = format!(
+            "session `{session}` has the sandbox profile `{profile}`, which is set when a session is opened: omit \
+             `sandbox` or `sessionId`"
+        );
         return Err(ApiError::invalid(why));
     }
     let (choices, cwd) = (agent.validate_choices(&body)?, PathBuf::from(&row.cwd));

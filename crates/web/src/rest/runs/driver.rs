@@ -39,6 +39,8 @@ pub(crate) enum RunTarget {
         more_dirs: Vec<PathBuf>,
         /// The launch variant that must be used.
         variant: Option<String>,
+        /// The sandbox profile of the agent; without one, that of the project or of the configuration.
+        sandbox: Option<String>,
         /// Open the session even if deny rules cannot be enforced in it.
         unenforced: bool,
         mcp: McpServers,

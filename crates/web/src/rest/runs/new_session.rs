@@ -81,10 +81,37 @@ pub(crate) struct McpServerNames {
 pub(crate) async fn list_mcp_servers(
     State(state): State<Arc<RestState>>,
 ) -> Result<Json<McpServerNames>, ApiError> {
-    let status = state.hub.call_method(Method::ControlStatus, &json!({})).await?;
-    // In a fleet each host has its own.
-    let hosts = status["hosts"].as_array().into_iter().flatten();
-    let lists = hosts.chain([&status]).filter_map(|it| it["mcpServers"].as_array());
-    let servers = lists.flatten().filter_map(Value::as_str).map(str::to_owned).collect();
+    let servers = list_configured(&state, "mcpServers").await?;
     Ok(Json(McpServerNames { servers }))
+}
+
+/// The sandbox profiles.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(example = json!({ "profiles": ["open", "read-only", "workspace"] }))]
+pub(crate) struct SandboxProfileNames {
+    /// Names that `sandbox` of a new session or run can be.
+    profiles: BTreeSet<String>,
+}
+
+/// List the sandbox profiles
+#[utoipa::path(
+    get, path = "/api/sandbox-profiles", tag = "sessions",
+    responses(
+        (status = 200, description = "their names", body = SandboxProfileNames),
+        (status = 503, description = "the hub does not reply", body = ErrorBody),
+    ),
+)]
+pub(crate) async fn list_sandbox_profiles(
+    State(state): State<Arc<RestState>>,
+) -> Result<Json<SandboxProfileNames>, ApiError> {
+    let profiles = list_configured(&state, "sandboxProfiles").await?;
+    Ok(Json(SandboxProfileNames { profiles }))
+}
+
+/// The names in a list of the hub's status. In a fleet each host has its own.
+async fn list_configured(state: &RestState, name: &str) -> Result<BTreeSet<String>, ApiError> {
+    let status = state.hub.call_method(Method::ControlStatus, &json!({})).await?;
+    let hosts = status["hosts"].as_array().into_iter().flatten();
+    let lists = hosts.chain([&status]).filter_map(|it| it[name].as_array());
+    Ok(lists.flatten().filter_map(Value::as_str).map(str::to_owned).collect())
 }

@@ -64,10 +64,13 @@ pub(super) async fn prepare_session(
     let protocol = if has_person { ClientProtocol::AcpWithForms } else { ClientProtocol::AcpOnly };
     let mut connection = state.hub.dial().await?;
     let (setup, accepts_images, mut opened) = match target {
-        RunTarget::NewSession { agent, cwd, more_dirs, variant, unenforced, mcp } => {
+        RunTarget::NewSession { agent, cwd, more_dirs, variant, sandbox, unenforced, mcp } => {
             let mut launch = json!({ "agent": agent, "cwd": cwd, "unenforced": unenforced });
             if let Some(variant) = variant {
                 launch["variant"] = json!(variant);
+            }
+            if let Some(profile) = sandbox {
+                launch["sandbox"] = json!(profile);
             }
             connection.call_method(Method::ControlConnect, &launch).await?;
             let initialized = initialize(&mut connection, protocol).await?;

@@ -69,6 +69,9 @@ pub(crate) struct SessionResource {
     /// Why the policy cannot be enforced, if it cannot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) unheard: Option<String>,
+    /// The profile of the sandbox that the agent runs in, if it runs in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) sandbox: Option<String>,
     /// The sequence number of the last event.
     #[serde(default)]
     #[schema(required)]
