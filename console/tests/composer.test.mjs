@@ -1,7 +1,7 @@
 /** The composer and the dialog for new sessions: drafts, history, files, commands, settings, and prompts without a connection. */
 
 import assert from "node:assert/strict";
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -179,6 +179,27 @@ test("a session is opened without a prompt in a directory that was browsed", asy
   await box().fill("cwd");
   await box().press("Enter");
   await waitForText(`cwd ${join(workspace, "browsed", "inner")}`);
+  browser.assertNoProblems();
+});
+
+test("a session is opened in a sandbox, and a host is allowed always", async () => {
+  // The name does not exist: an allowed connection fails at the name server.
+  const script = "import urllib.request\ntry: urllib.request.urlopen('http://unknown.invalid/', timeout=20)\nexcept Exception as error: print('connected:', error)\n";
+  writeFileSync(join(workspace, "fetch.py"), script);
+  await page.getByRole("button", { name: "New session" }).click();
+  const dialog = page.getByRole("dialog", { name: "New session" });
+  await dialog.getByRole("combobox", { name: "Agent" }).selectOption("fake");
+  await dialog.getByRole("combobox", { name: "Directory" }).fill(workspace);
+  await dialog.getByText("Model, mode, sandbox").click();
+  await dialog.getByRole("combobox", { name: "Sandbox" }).selectOption({ label: "workspace: only the project can be changed" });
+  await dialog.getByLabel("First prompt").fill("terminal /usr/bin/python3 fetch.py");
+  await dialog.getByRole("button", { name: "Start" }).click();
+  await page.waitForURL("**/console/sessions/s-*");
+  await page.locator(".session-facts", { hasText: "sandbox workspace" }).waitFor();
+  await page.getByText("Connect to unknown.invalid:80").first().waitFor();
+  await page.getByRole("button", { name: "Allow this host always" }).click();
+  await waitForText("connected: HTTP Error 502");
+  assert.match(await daemon.cli("sandbox", "hosts"), /unknown\.invalid:80 +allow +workspace/);
   browser.assertNoProblems();
 });
 

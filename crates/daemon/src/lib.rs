@@ -71,7 +71,8 @@ pub use metrics::MetricsSource;
 pub use observe::{LogTarget, start_log};
 pub use paths::Paths;
 pub use sandbox::{
-    CheckScope, CheckedLayer, LayerState, ProfileCheck, ProfileCheckError, check_profile,
+    CheckScope, CheckedLayer, HostAnswers, LayerState, ProfileCheck, ProfileCheckError,
+    StoredHostAnswer, check_profile,
 };
 pub use serve::{DaemonReady, IsolatedHub, serve, start_isolated};
 pub use tenants::{Tenants, TenantsError, UNCONFINED_AGENTS_WARNING, token_hash};

@@ -88,6 +88,11 @@ impl Paths {
         self.state.join("sandbox-directories")
     }
 
+    /// The answers about hosts that apply to all sandboxes of a profile.
+    pub fn host_answers(&self) -> PathBuf {
+        self.state.join("sandbox-hosts.json")
+    }
+
     pub fn socket(&self) -> PathBuf {
         self.runtime.join("hub.sock")
     }

@@ -285,7 +285,7 @@ fn path_text(path: &Path) -> &str {
 }
 
 /// The answer to a request for this host, as a terminal of the agent prints it; the user answers with this option.
-fn fetch(
+pub(crate) fn fetch(
     scene: &SandboxScene,
     client: &mut Client,
     session: &str,

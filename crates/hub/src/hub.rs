@@ -6,14 +6,24 @@ use crate::{
     timer::HubTimer,
 };
 use jackfield_events::{AgentSessionId, SessionSummary, TenantName};
+use jackfield_policy::RuleEffect;
 use jackfield_protocol::{Fault, is_planted};
-use std::collections::BTreeMap;
+use serde_json::Value;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// A session as it is in the journal: the summary at its last durable event.
 #[derive(Debug, Clone)]
 pub struct Recovered {
     pub session: SessionId,
     pub state: SessionSummary,
+}
+
+/// A session whose agent runs in a sandbox.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SandboxedSession {
+    pub id: SessionId,
+    pub agent_session_id: AgentSessionId,
+    pub profile: Arc<str>,
 }
 
 #[derive(Debug)]
@@ -78,6 +88,7 @@ impl Hub {
             Input::ConnectionRefused { agent, refused: it } => {
                 sessions.on_connection_refused(parts, agent, &it);
             }
+            Input::HostAsked { agent, request } => sessions.on_host_asked(parts, agent, &request),
             Input::AgentSpoke { agent, frame } => {
                 sessions.on_agent_message(parts, agent, frame);
                 parts.charge_agent_message(agent);
@@ -188,12 +199,26 @@ impl Hub {
         self.sessions.get(id).map(Session::summary)
     }
 
-    /// The agent's id of the session that it serves, if it serves exactly one.
-    pub fn only_session_of(&self, agent: AgentId) -> Option<&AgentSessionId> {
+    /// The session of an agent in a sandbox, if it serves exactly one.
+    pub fn sandboxed_session_of(&self, agent: AgentId) -> Option<SandboxedSession> {
+        let session = self.only_session_of(agent)?;
+        Some(SandboxedSession {
+            id: session.id.clone(),
+            agent_session_id: session.agent_session_id().clone(),
+            profile: self.parts.agents.sandbox_profile_of(agent)?,
+        })
+    }
+
+    /// The effect of the rules on a permission request in the only session of an agent; none if no rule matches.
+    pub fn judge_request(&self, agent: AgentId, params: &Value) -> Option<RuleEffect> {
+        self.only_session_of(agent)?.judge_tool_call(&self.parts.cx, params).effect
+    }
+
+    fn only_session_of(&self, agent: AgentId) -> Option<&Session> {
         let [session] = &*self.parts.agents.processes.get(&agent)?.slots.sessions else {
             return None;
         };
-        Some(self.sessions.get(session)?.agent_session_id())
+        self.sessions.get(session)
     }
 
     /// The working directories of the sessions that an agent serves.

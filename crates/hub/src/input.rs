@@ -35,6 +35,9 @@ pub enum Input {
     AgentSandboxed { agent: AgentId, sandbox: Arc<SandboxApplied> },
     /// The sandbox of an agent refused a connection. It is sent once for the same refusal, and a limited number of times.
     ConnectionRefused { agent: AgentId, refused: ConnectionRefused },
+    /// The sandbox of an agent asks the user about a host, in the only session of the agent. The answer is
+    /// [`crate::Output::ToAgent`] with the id of the request.
+    HostAsked { agent: AgentId, request: Frame },
     /// An agent sent a message.
     AgentSpoke { agent: AgentId, frame: Frame },
     /// An agent sent a line that exceeds the limit. The line is lost.

@@ -45,7 +45,7 @@ mod unique_json;
 pub use budget::ByteLimits;
 pub use config::{AgentPool, AskRule, Config, Liveness, McpConfig, Sleep, Unanswered};
 pub use fanout::{Rendering, cancel_notice};
-pub use hub::{Hub, Recovered};
+pub use hub::{Hub, Recovered, SandboxedSession};
 pub use id::{AgentId, ConnId};
 pub use input::{AppendFailure, Exit, Input, PageReadFailure};
 pub use jackfield_events::{Seq, SessionId, Time};

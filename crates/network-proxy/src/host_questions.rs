@@ -24,10 +24,15 @@ pub enum HostAnswer {
     AllowOnce,
     /// Allows this host and port until the proxy ends.
     AllowSession,
+    /// Allows the connections that wait, as the owner of the proxy has stored. The next one leads to another question,
+    /// so that a stored answer can be removed.
+    AllowAlways,
     /// Refuses the connections that wait.
     RefuseOnce,
     /// Refuses this host and port until the proxy ends.
     RefuseSession,
+    /// Refuses the connections that wait, as the owner of the proxy has stored.
+    RefuseAlways,
 }
 
 /// The result of a question for the connections that wait.
@@ -132,17 +137,18 @@ impl HostQuestions {
 
 impl QuestionState {
     fn accept_answer(&mut self, target: &HostPort, answer: HostAnswer) -> QuestionOutcome {
-        let is_allowed = matches!(answer, HostAnswer::AllowOnce | HostAnswer::AllowSession);
-        if matches!(answer, HostAnswer::AllowSession | HostAnswer::RefuseSession)
-            && self.answered.len() < ANSWERS_MAX
-        {
-            self.answered.insert(target.clone(), is_allowed);
+        let (outcome, is_kept) = match answer {
+            HostAnswer::AllowOnce => (Ok(AllowReason::AnswerOnce), false),
+            HostAnswer::AllowSession => (Ok(AllowReason::AnswerSession), true),
+            HostAnswer::AllowAlways => (Ok(AllowReason::AnswerAlways), false),
+            HostAnswer::RefuseOnce => (Err(RefusalReason::UserRefused), false),
+            HostAnswer::RefuseSession => (Err(RefusalReason::UserRefused), true),
+            HostAnswer::RefuseAlways => (Err(RefusalReason::UserRefusedAlways), false),
+        };
+        if is_kept && self.answered.len() < ANSWERS_MAX {
+            self.answered.insert(target.clone(), outcome.is_ok());
         }
-        match answer {
-            HostAnswer::AllowOnce => Ok(AllowReason::AnswerOnce),
-            HostAnswer::AllowSession => Ok(AllowReason::AnswerSession),
-            HostAnswer::RefuseOnce | HostAnswer::RefuseSession => Err(RefusalReason::UserRefused),
-        }
+        outcome
     }
 }
 
@@ -201,6 +207,22 @@ mod tests {
         let asking = tokio::spawn(async move { questions.ask_user(&other_port).await });
         assert_eq!(asked.recv().await.unwrap().port, 80);
         assert_eq!(asking.await.unwrap(), Err(RefusalReason::NotAsked), "it was dropped");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn stored_answer_is_asked_for_with_each_connection() {
+        let (questions, mut asked) = questions();
+        for (answer, outcome) in [
+            (HostAnswer::AllowAlways, Ok(AllowReason::AnswerAlways)),
+            (HostAnswer::RefuseAlways, Err(RefusalReason::UserRefusedAlways)),
+        ] {
+            let asking = tokio::spawn({
+                let questions = questions.clone();
+                async move { questions.ask_user(&target(1)).await }
+            });
+            asked.recv().await.unwrap().reply.send(answer).unwrap();
+            assert_eq!(asking.await.unwrap(), outcome);
+        }
     }
 
     #[tokio::test(start_paused = true)]

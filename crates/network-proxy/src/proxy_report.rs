@@ -36,6 +36,8 @@ pub enum AllowReason {
     AnswerOnce,
     /// The user allowed it for the session.
     AnswerSession,
+    /// The user allowed it always.
+    AnswerAlways,
 }
 
 /// Why a destination was refused.
@@ -46,6 +48,8 @@ pub enum RefusalReason {
     UnlistedAddress,
     /// The user refused it.
     UserRefused,
+    /// The user refused it always.
+    UserRefusedAlways,
     /// The user did not answer in time.
     Unanswered,
     /// The user could not be asked: the channel is closed or full, or too many questions wait.
@@ -74,7 +78,9 @@ impl RefusalReason {
             RefusalReason::UnlistedAddress => {
                 "use the name of the host, or ask the user to add the address to the allowed hosts"
             }
-            RefusalReason::UserRefused => "work without this host and do not try it again",
+            RefusalReason::UserRefused | RefusalReason::UserRefusedAlways => {
+                "work without this host and do not try it again"
+            }
             RefusalReason::Unanswered => {
                 "continue with other work, or ask the user to add the host to the allowed hosts"
             }
@@ -95,6 +101,7 @@ impl fmt::Display for AllowReason {
             AllowReason::Rule(pattern) => write!(f, "the rule `{pattern}` allows it"),
             AllowReason::AnswerOnce => f.write_str("the user allowed it once"),
             AllowReason::AnswerSession => f.write_str("the user allowed it for the session"),
+            AllowReason::AnswerAlways => f.write_str("the user allowed it always"),
         }
     }
 }
@@ -105,6 +112,7 @@ impl fmt::Display for RefusalReason {
             RefusalReason::Rule(pattern) => write!(f, "the rule `{pattern}` refuses it"),
             RefusalReason::UnlistedAddress => f.write_str("no rule names this address"),
             RefusalReason::UserRefused => f.write_str("the user refused it"),
+            RefusalReason::UserRefusedAlways => f.write_str("the user refused it always"),
             RefusalReason::Unanswered => {
                 f.write_str("no rule names it, and the user did not answer in time")
             }

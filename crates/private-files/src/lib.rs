@@ -3,6 +3,10 @@
 //! Jackfield creates all of its own files through this crate. Files that an agent writes into a
 //! project do not pass through it.
 
+use rustix::{
+    fs::{FlockOperation, flock},
+    io::retry_on_intr,
+};
 use std::{
     ffi::OsString,
     fs::{self, DirBuilder, File, OpenOptions, Permissions},
@@ -101,6 +105,18 @@ pub fn replace_file(path: &Path, content: &[u8]) -> io::Result<()> {
         let _ = fs::remove_file(&draft);
     }
     replaced
+}
+
+/// Waits until no other process changes the file, and keeps them waiting until the result is dropped. The lock is a file
+/// beside it, since [`replace_file`] replaces the file itself.
+pub fn lock_file(path: &Path) -> io::Result<File> {
+    if let Some(dir) = path.parent() {
+        create_dir(dir)?;
+    }
+    let lock = path.with_extension("lock");
+    let lock = open_file(&lock, OpenOptions::new().append(true).create(true))?;
+    retry_on_intr(|| flock(&lock, FlockOperation::LockExclusive))?;
+    Ok(lock)
 }
 
 /// Creates an empty SQLite file, or removes the access of group and others from an existing one.

@@ -74,6 +74,8 @@ const COMMANDS: &[&str] = &[
     "sandbox",
     "sandbox check",
     "sandbox explain",
+    "sandbox forget",
+    "sandbox hosts",
     "trust",
     "doctor",
     "bugreport",

@@ -1,9 +1,10 @@
 //! The loop: receive inputs, run the hub, carry out its outputs, append to the journal, flush.
 //!
 //! `receivers.rs` has the channels into the loop, `fleet_calls.rs` handles the calls of the fleet,
-//! `reload.rs` applies changed configuration.
+//! `proxy_messages.rs` those of network proxies, `reload.rs` applies changed configuration.
 
 mod fleet_calls;
+mod proxy_messages;
 mod receivers;
 mod reload;
 
@@ -12,12 +13,11 @@ pub(crate) use receivers::LoopReceivers;
 use crate::{
     added_listeners::AddedListeners, clock, effects::HubEffects, freed_memory::FreedMemory,
     metrics::MetricsSnapshot, notify::UserNotifier, peers, policy_store::PolicyStore,
-    pressure::PressureMonitor, recorder::InputRecorder, sandbox::ProxyMessage,
-    service_manager::ServiceManager, signals::DaemonSignal,
+    pressure::PressureMonitor, recorder::InputRecorder, service_manager::ServiceManager,
+    signals::DaemonSignal,
 };
 use jackfield_agents::{AgentProcessEvent, StopUrgency};
 use jackfield_hub::{AgentId, ConnId, Exit, Hub, Input, Output, PolicySet, Time};
-use jackfield_network_proxy::HostQuestion;
 use jackfield_protocol::{FRAME_BYTES_MAX, FRAME_ROOM_BYTES, Frame, Kind, acp::Method};
 use jackfield_transport::{ClientEvent, ClientStream};
 use receivers::LoopEvent;
@@ -171,15 +171,7 @@ impl MainLoop {
                 self.effects.add_served_inputs(answers);
                 self.feed_all();
             }
-            LoopEvent::Proxy(agent, ProxyMessage::Question(it)) => self.on_host_question(agent, it),
-            LoopEvent::Proxy(agent, ProxyMessage::Withdrawn { host, port }) => {
-                if let Some(frame) = self.effects.host_asks.withdraw_request(agent, &host, port) {
-                    self.feed(Input::AgentSpoke { agent, frame });
-                }
-            }
-            LoopEvent::Proxy(agent, ProxyMessage::Refused(refused)) => {
-                self.feed(Input::ConnectionRefused { agent, refused });
-            }
+            LoopEvent::Proxy(agent, message) => self.on_proxy_message(agent, message),
             LoopEvent::Accepted(accepted) => self.on_accepted(accepted),
             LoopEvent::Snapshot(request) => {
                 let snapshot = MetricsSnapshot::new(self.hub.gauges(), &self.effects.counters);
@@ -257,16 +249,6 @@ impl MainLoop {
                 }
                 self.effects.agents.remove(&agent);
             }
-        }
-    }
-
-    /// A sandboxed process connects to a host that no rule names. The user is asked in the session of the agent; without one
-    /// the question is dropped, which refuses the connection.
-    fn on_host_question(&mut self, agent: AgentId, question: HostQuestion) {
-        let Some(session) = self.hub.only_session_of(agent).cloned() else { return };
-        match self.effects.host_asks.open_request(agent, &session, question) {
-            Ok(frame) => self.feed(Input::AgentSpoke { agent, frame }),
-            Err(error) => tracing::error!(%error, "no random numbers; refusing a connection"),
         }
     }
 

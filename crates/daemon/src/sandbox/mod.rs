@@ -4,12 +4,14 @@
 //! knows the folders of this daemon and what the agent needs.
 
 mod agent_links;
+mod host_answers;
 mod host_asks;
 mod launch_needs;
 mod profile_check;
 mod proxy_thread;
 
-pub(crate) use host_asks::HostAsks;
+pub use host_answers::{HostAnswers, StoredHostAnswer};
+pub(crate) use host_asks::{AskingSession, HostAsks};
 pub(crate) use launch_needs::LaunchNeeds;
 pub use profile_check::{
     CheckScope, CheckedLayer, LayerState, ProfileCheck, ProfileCheckError, check_profile,
@@ -166,6 +168,11 @@ impl AgentSandboxes {
     pub(crate) fn on_gone(&mut self, agent: AgentId) {
         let socket = self.proxy_socket(agent);
         self.proxies.stop(agent, &socket);
+    }
+
+    /// The answers of the user that apply to all processes of a profile.
+    pub(crate) fn host_answers(&self) -> HostAnswers {
+        HostAnswers::new(self.paths.host_answers())
     }
 
     fn start_proxy(

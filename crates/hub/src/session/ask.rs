@@ -37,6 +37,8 @@ pub(crate) struct UserRequest {
 pub(super) enum RequestOrigin {
     /// It is sent to the agent.
     Agent,
+    /// It is sent to the network proxy of the agent's sandbox, which keeps permanent answers itself.
+    NetworkProxy,
     /// The daemon serves this request for a file or a terminal if the answer permits it.
     Served(Frame),
 }
@@ -82,6 +84,17 @@ impl Session {
         }
     }
 
+    /// The sandbox of the agent asks about a host.
+    pub(crate) fn open_host_request(
+        &mut self,
+        parts: &mut HubParts,
+        agent: AgentId,
+        request: &Frame,
+    ) {
+        let client_frame = self.with_hub_session_id(request.clone());
+        self.open_user_request(parts, agent, client_frame, RequestOrigin::NetworkProxy);
+    }
+
     /// The client that serves a request for one client: the one whose prompt runs, else any that can.
     fn find_server(&self, clients: &Clients, frame: &Frame) -> Option<ConnId> {
         let method = frame.known_method();
@@ -104,7 +117,7 @@ impl Session {
     ) {
         let elicits = client_frame.is_method(Method::ElicitationCreate);
         let frame = match &origin {
-            RequestOrigin::Agent => &client_frame,
+            RequestOrigin::Agent | RequestOrigin::NetworkProxy => &client_frame,
             RequestOrigin::Served(request) => request,
         };
         let can_elicit = |it: &ConnId| can_elicit(&parts.clients, *it);
@@ -118,7 +131,8 @@ impl Session {
             );
             return parts.cx.defer_agent_request(agent, frame, what);
         }
-        let served = if matches!(origin, RequestOrigin::Agent) { 0 } else { frame.bytes().len() };
+        let served =
+            if matches!(origin, RequestOrigin::Served(_)) { frame.bytes().len() } else { 0 };
         let bytes = client_frame.bytes().len() + served;
         let mut charge = match parts.cx.retained_bytes.charge(&self.kept, bytes) {
             Ok(charge) => charge,
@@ -132,7 +146,7 @@ impl Session {
         let ruled = decision.as_ref().and_then(|it| answer_of(it, &client_frame));
         let facts = decision
             .filter(|_| ruled.is_none())
-            .map(|it| self.describe_tool_call(&parts.cx, &client_frame, &it));
+            .map(|it| self.describe_tool_call(&parts.cx, &client_frame, &origin, &it));
         let asked = RawJson::trusted(client_frame.bytes().clone());
         let (decision, call) = (said.clone(), facts.clone());
         let seq = self.append_event(
@@ -199,7 +213,8 @@ impl Session {
         }
         let Some(ask) = self.asks.remove(&number) else { return };
         let by = parts.clients.describe_client(conn);
-        let always = frame.result().filter(|_| permission);
+        let keeps_rule = permission && !matches!(ask.origin, RequestOrigin::NetworkProxy);
+        let always = frame.result().filter(|_| keeps_rule);
         let once = always.and_then(|it| self.accept_always_answer(&mut parts.cx, number, &ask, it));
         let frame = match &once {
             Some(once) => &Frame::result_for(&ask.agent_request_id, once),
@@ -253,7 +268,7 @@ impl Session {
         answer: &Frame,
     ) {
         match &ask.origin {
-            RequestOrigin::Agent => {
+            RequestOrigin::Agent | RequestOrigin::NetworkProxy => {
                 let text = answer.with_id(&ask.agent_request_id).bytes().clone();
                 self.run_after_log(parts, Effect::ToAgent { agent: ask.agent, text });
             }

@@ -4,7 +4,7 @@
 use super::{
     Session,
     approval::approval_facts,
-    ask::{UserRequest, voided},
+    ask::{RequestOrigin, UserRequest, voided},
     calls::Call,
     turn::Turn,
 };
@@ -68,7 +68,7 @@ impl Session {
     }
 
     /// The decision of the rules about a permission request.
-    pub(super) fn judge_tool_call(&self, cx: &HubContext, params: &Value) -> PolicyDecision {
+    pub(crate) fn judge_tool_call(&self, cx: &HubContext, params: &Value) -> PolicyDecision {
         let call = self.read_tool_call(&cx.config, params);
         let mut decision = cx.config.policies.evaluate_call(learned(self), &call);
         if find_reported_call(self, params).is_some_and(|it| it.cut)
@@ -86,10 +86,14 @@ impl Session {
         &self,
         cx: &HubContext,
         ask: &Frame,
+        origin: &RequestOrigin,
         decision: &PolicyDecision,
     ) -> RawJson {
         let call = self.read_tool_call(&cx.config, &ask.params_value());
         let mut facts = approval_facts(&call, decision);
+        if matches!(origin, RequestOrigin::NetworkProxy) {
+            facts["always"] = KEPT_HOST_ANSWERS.into();
+        }
         redact::json(&mut facts);
         RawJson::trusted(facts.to_string())
     }
@@ -221,6 +225,10 @@ impl Session {
         }
     }
 }
+
+/// What permanent answers about a host do.
+const KEPT_HOST_ANSWERS: &str = "keeps the answer for all agents with this sandbox profile until `jackfield sandbox \
+    forget` removes it, or only until this agent ends";
 
 /// The rules that were added in this session.
 fn learned(session: &Session) -> Vec<Rule> {

@@ -209,3 +209,45 @@ fn client_does_not_serve_files_and_terminals_of_a_sandboxed_agent() {
         }
     }
 }
+
+#[test]
+fn permanent_answer_about_a_host_reaches_the_proxy_and_adds_no_rule() {
+    let mut hub = connect(&json!({ "sandbox": "workspace" }));
+    send(&mut hub, "session/new", &json!({ "cwd": "/w", "mcpServers": [] }));
+    let option = |kind: &str| json!({ "optionId": kind, "name": kind, "kind": kind });
+    let params = json!({
+        "sessionId": "a1",
+        "toolCall": { "toolCallId": "host", "title": "Connect", "kind": "fetch" },
+        "options": [option("allow_once"), option("allow_always"), option("reject_once")],
+    });
+    let request = Frame::request("\"host\"", "session/request_permission", &params.to_string());
+    let mut outputs =
+        VecDeque::from(hub.feed_input(Input::HostAsked { agent: crate::AgentId(1), request }));
+    let (mut answer, mut events) = (None, Vec::new());
+    while let Some(output) = outputs.pop_front() {
+        match output {
+            Output::ToClient { conn, text } => {
+                let message: Value = serde_json::from_slice(&text).unwrap();
+                if message["method"] == "session/request_permission" {
+                    let outcome = json!({ "outcome": "selected", "optionId": "allow_always" });
+                    let reply = json!({ "id": message["id"], "result": { "outcome": outcome } });
+                    let frame = Frame::parse_str(&reply.to_string()).unwrap();
+                    outputs.extend(hub.feed_input(Input::ClientSpoke { conn, frame }));
+                }
+            }
+            Output::ToAgent { text, .. } => answer = Frame::parse(text).ok(),
+            Output::Append { event, .. } => {
+                if let EventBody::Asked(asked) = &event.body {
+                    let facts = asked.call.as_ref().unwrap().as_str();
+                    assert!(facts.contains("jackfield sandbox forget"), "{facts}");
+                }
+                events.push(event.body.kind());
+            }
+            _ => {}
+        }
+    }
+    let answer = answer.expect("the proxy got an answer");
+    assert_eq!(answer.id(), Some("\"host\""));
+    assert!(answer.result().unwrap().contains("allow_always"), "{answer:?}");
+    assert_eq!(events, [EventKind::Asked, EventKind::Answered]);
+}

@@ -3,10 +3,8 @@
 
 use super::stored_logins::StoredLogins;
 use jackfield_private_files as private_files;
-use rustix::fs::{FlockOperation, flock};
 use std::{
-    fs::{self, OpenOptions},
-    io,
+    fs, io,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
@@ -52,13 +50,7 @@ impl LoginFile {
         &self,
         change: impl FnOnce(&mut StoredLogins) -> Result<T, E>,
     ) -> Result<T, E> {
-        if let Some(dir) = self.path.parent() {
-            private_files::create_dir(dir)?;
-        }
-        let lock = self.path.with_extension("lock");
-        let lock = private_files::open_file(&lock, OpenOptions::new().append(true).create(true))?;
-        rustix::io::retry_on_intr(|| flock(&lock, FlockOperation::LockExclusive))
-            .map_err(io::Error::from)?;
+        let _lock = private_files::lock_file(&self.path)?;
         let mut content = read_logins(&self.path)?;
         let result = change(&mut content)?;
         let text = serde_json::to_vec_pretty(&content).expect("plain data serializes");

@@ -1,5 +1,6 @@
 //! `jackfield sandbox explain`: what the sandbox of a session permits, what it refused, and how to permit it.
 
+use super::host_answers::{storage_error, stored_answers};
 use super::sandbox_history::{LoggedRefusal, LoggedSandbox, RefusedAction, SandboxHistory};
 use crate::{
     complete,
@@ -11,6 +12,7 @@ use crate::{
     report::CommandError,
 };
 use clap::Args;
+use jackfield_daemon::StoredHostAnswer;
 use jackfield_events::{ConnectionRefused, ReceivedEvent, Time};
 use jackfield_network_proxy::{HostPort, HostRule, HostRules, RuleDecision};
 use jackfield_sandbox::{
@@ -76,7 +78,8 @@ impl ExplainSandboxCommand {
         };
         let paths = context.daemon.paths();
         let own_folders = vec![paths.config.clone(), paths.state.clone(), paths.runtime.clone()];
-        let explainer = SandboxExplainer { sandbox, home, own_folders };
+        let answers = stored_answers(context).list().map_err(storage_error)?;
+        let explainer = SandboxExplainer { sandbox, home, own_folders, answers };
         let asked = self.what.iter().map(|it| explainer.explain(it));
         let asked = asked.collect::<Result<Vec<_>, _>>()?;
         let refused: Vec<(&LoggedRefusal, RefusalExplanation)> =
@@ -122,6 +125,10 @@ fn print_refusals(
     Ok(())
 }
 
+fn forget_command(target: &HostPort) -> String {
+    format!("`jackfield sandbox forget {target}`, then you are asked again")
+}
+
 fn describe_age(time: Time) -> String {
     match format_age(time.0).as_str() {
         "now" => "now".to_owned(),
@@ -159,6 +166,8 @@ struct SandboxExplainer<'a> {
     home: PathBuf,
     /// The folders of Jackfield, which no profile can permit.
     own_folders: Vec<PathBuf>,
+    /// The current answers about hosts, of all profiles.
+    answers: Vec<StoredHostAnswer>,
 }
 
 impl SandboxExplainer<'_> {
@@ -232,21 +241,40 @@ impl SandboxExplainer<'_> {
             NetworkPlan::None => {
                 ("refused: the profile permits no network".to_owned(), Some(entry))
             }
-            NetworkPlan::Proxy { .. } => {
-                let patterns = self.sandbox.hosts.iter().filter_map(|it| it.parse().ok());
-                let allowed = patterns.map(|pattern| HostRule { pattern, private: false });
-                let rules = HostRules { allowed: allowed.collect(), refused: Vec::new() };
-                match rules.decide(&target) {
-                    RuleDecision::Allowed(rule) => (format!("allowed by `{}`", rule.pattern), None),
-                    RuleDecision::UnlistedName => {
-                        let reason = "no rule allows it: you are asked when the agent connects, unless the profile refuses it";
-                        (reason.to_owned(), Some(entry))
-                    }
-                    _ => ("refused: no rule names this address".to_owned(), Some(entry)),
-                }
-            }
+            NetworkPlan::Proxy { .. } => self.explain_listed_host(&target, entry),
         };
         Ok(RefusalExplanation { subject, reason, agent_sees: None, way_out })
+    }
+
+    /// Why a proxy allows or refuses a host, and how to change it. `entry` would allow it.
+    fn explain_listed_host(&self, target: &HostPort, entry: String) -> (String, Option<String>) {
+        let patterns = self.sandbox.hosts.iter().filter_map(|it| it.parse().ok());
+        let allowed = patterns.map(|pattern| HostRule { pattern, private: false });
+        let rules = HostRules { allowed: allowed.collect(), refused: Vec::new() };
+        let reason = match (rules.decide(target), self.stored_answer(target)) {
+            (RuleDecision::Allowed(rule), _) => {
+                return (format!("allowed by `{}`", rule.pattern), None);
+            }
+            (RuleDecision::UnlistedName, Some(allowed)) => {
+                let effect = if allowed { "allowed" } else { "refused" };
+                let reason = format!("{effect}: you answered so for all agents with this profile");
+                return (reason, Some(forget_command(target)));
+            }
+            (RuleDecision::UnlistedName, None) => {
+                "no rule allows it: you are asked when the agent connects, unless the profile refuses it"
+            }
+            _ => "refused: no rule names this address",
+        };
+        (reason.to_owned(), Some(entry))
+    }
+
+    /// Whether the user has allowed a host for all processes of the profile.
+    fn stored_answer(&self, target: &HostPort) -> Option<bool> {
+        let (profile, host) = (&self.sandbox.profile, target.host.to_string());
+        let is_about = |it: &&StoredHostAnswer| {
+            it.profile == *profile && it.host == host && it.port == target.port
+        };
+        self.answers.iter().find(is_about).map(|it| it.allowed)
     }
 
     fn explain_refusal(&self, refusal: &LoggedRefusal) -> RefusalExplanation {
@@ -266,17 +294,18 @@ impl SandboxExplainer<'_> {
     fn explain_connection(&self, refused: &ConnectionRefused) -> RefusalExplanation {
         let ConnectionRefused { why, way_out, .. } = refused;
         let destination = refused.destination();
-        let is_refused_by_rule = why.starts_with("the rule");
-        let entry = if is_refused_by_rule {
-            "remove the host from `refuse`".to_owned()
-        } else {
-            format!("network = {{ hosts = [\"{destination}\"] }}")
+        let target = HostPort::parse(&destination, None).ok();
+        let is_answered = target.as_ref().and_then(|it| self.stored_answer(it)) == Some(false);
+        let way_to_permit = match target {
+            Some(target) if is_answered => forget_command(&target),
+            _ if why.starts_with("the rule") => self.profile_entry("remove the host from `refuse`"),
+            _ => self.profile_entry(&format!("network = {{ hosts = [\"{destination}\"] }}")),
         };
         RefusalExplanation {
             subject: format!("connection to {destination}"),
             reason: why.to_string(),
             agent_sees: Some(format!("403 Host refused by the sandbox; {way_out}")),
-            way_out: Some(self.profile_entry(&entry)),
+            way_out: Some(way_to_permit),
         }
     }
 

@@ -1,15 +1,16 @@
-//! `jackfield sandbox`: checks what a sandbox stops, and explains what it refused.
+//! `jackfield sandbox`: checks what a sandbox stops, explains what it refused, and lists answers about hosts.
 
 mod check;
 mod check_json;
 mod check_text;
 mod explain;
+mod host_answers;
 mod sandbox_history;
 
 use crate::{context::CommandContext, report::CommandError};
 use clap::{Args, Subcommand};
 
-/// Check what the sandbox of an agent stops, and explain what it refused
+/// Check and explain the sandboxes of agents, and manage answers about hosts
 ///
 /// A sandbox limits what an agent can do, whether it asks or not. Its profile says what is permitted; the built-in ones
 /// are `read-only`, `workspace` and `open`, and policy.toml can change them and add others.
@@ -18,7 +19,9 @@ use clap::{Args, Subcommand};
   $ jackfield sandbox check
   $ jackfield sandbox check read-only --layer landlock
   $ jackfield sandbox explain s-7f3
-  $ jackfield sandbox explain s-7f3 ~/.ssh/id_ed25519 pypi.org")]
+  $ jackfield sandbox explain s-7f3 ~/.ssh/id_ed25519 pypi.org
+  $ jackfield sandbox hosts
+  $ jackfield sandbox forget pypi.org")]
 pub(crate) struct SandboxCommand {
     #[command(subcommand)]
     command: SandboxSubcommand,
@@ -28,6 +31,8 @@ pub(crate) struct SandboxCommand {
 enum SandboxSubcommand {
     Check(check::CheckSandboxCommand),
     Explain(explain::ExplainSandboxCommand),
+    Hosts(host_answers::ListHostsCommand),
+    Forget(host_answers::ForgetHostsCommand),
 }
 
 impl SandboxCommand {
@@ -35,6 +40,8 @@ impl SandboxCommand {
         match self.command {
             SandboxSubcommand::Check(it) => it.run(context),
             SandboxSubcommand::Explain(it) => it.run(context),
+            SandboxSubcommand::Hosts(it) => it.run(context),
+            SandboxSubcommand::Forget(it) => it.run(context),
         }
     }
 }
