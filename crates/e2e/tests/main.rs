@@ -53,6 +53,7 @@ mod runtime_dir;
 mod sandbox;
 mod sandbox_escapes;
 mod sandbox_explain;
+mod sandbox_headers;
 mod sandbox_hosts;
 mod sandbox_start;
 mod sdk;
