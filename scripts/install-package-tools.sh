@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what the tests of the packages need, from the packages of Debian or Ubuntu: rpm, dpkg-dev, debootstrap, and
+# Installs what the tests of the packages need, from the packages of Debian or Ubuntu: rpm, debootstrap, and
 # target/tools/empty-machine, a minimal system of the same release. To it, wget is added, which install.sh needs.
 # Needs root. Prints one line: the name and the folder. Quick when it is there.
 set -eu
@@ -8,15 +8,15 @@ cd "$(dirname "$0")/.."
 machine=target/tools/empty-machine
 
 is_installed() {
-    for program in rpm dpkg-shlibdeps debootstrap; do
+    for program in rpm debootstrap; do
         command -v "$program" >/dev/null || return 1
     done
 }
 
 if ! is_installed; then
-    command -v apt-get >/dev/null || { echo "error: install rpm, dpkg-dev and debootstrap for the tests of the packages" >&2 && exit 1; }
+    command -v apt-get >/dev/null || { echo "error: install rpm and debootstrap for the tests of the packages" >&2 && exit 1; }
     apt-get update -qq >&2
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends rpm dpkg-dev debootstrap >&2
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends rpm debootstrap >&2
 fi
 if [ ! -e "$machine" ]; then
     # The release and the mirror of this machine: the program under test is built for its C library.
