@@ -8,8 +8,7 @@ use crate::{
     hub::{
         AgentChoice, BlockingSocket, BridgeEnd, BridgeHandle, BridgeLink, DaemonLink,
         EndpointAddress, InProcessHub, InProcessLink, LinkClient, RunningTurns,
-        choose_default_agent, has_agent_mark, on_termination_signals, send_single_request,
-        working_directory,
+        on_termination_signals, send_single_request, with_default_agent, working_directory,
     },
     report::CommandError,
 };
@@ -72,12 +71,8 @@ impl AcpCommand {
         }
         let cwd = working_directory(self.cwd.as_deref())?;
         let is_remote = matches!(context.daemon.address(), EndpointAddress::Tcp(_));
-        let mut choice = AgentChoice::new(self.agent.clone(), &self.command)?;
-        // A client below an agent may not choose an agent: the daemon chooses the default one.
-        if choice == AgentChoice::Configured && !is_remote && !has_agent_mark() {
-            let name = choose_default_agent(&context.daemon)?;
-            choice = AgentChoice::Named { name, variant: None };
-        }
+        let choice = AgentChoice::new(self.agent.clone(), &self.command)?;
+        let choice = with_default_agent(choice, &context.daemon)?;
         if !is_remote {
             choice.check_program()?;
         }

@@ -1,6 +1,6 @@
 //! The agent of a command that names none: the configured one, or the only one that is installed.
 
-use super::{DaemonConnector, load_settings};
+use super::{AgentChoice, DaemonConnector, EndpointAddress, has_agent_mark, load_settings};
 use crate::report::CommandError;
 use jackfield_agents::find::{choose_variant, find_program};
 use jackfield_daemon::{Paths, Settings, environment, load_catalog};
@@ -9,8 +9,21 @@ use std::collections::BTreeSet;
 /// Jackfield's own agent, which is always there. It is chosen only if no other agent is installed.
 pub(crate) const OWN_AGENT: &str = "chat";
 
+/// Names the agent of a new session if the command does not. A daemon on another machine has other agents, and a client
+/// below an agent may not choose one: there, the daemon chooses.
+pub(crate) fn with_default_agent(
+    choice: AgentChoice,
+    daemon: &DaemonConnector,
+) -> Result<AgentChoice, CommandError> {
+    let is_remote = matches!(daemon.address(), EndpointAddress::Tcp(_));
+    if choice != AgentChoice::Configured || is_remote || has_agent_mark() {
+        return Ok(choice);
+    }
+    choose_default_agent(daemon).map(AgentChoice::by_name)
+}
+
 /// The default agent, or the only installed one. The error lists what is installed.
-pub(crate) fn choose_default_agent(daemon: &DaemonConnector) -> Result<String, CommandError> {
+fn choose_default_agent(daemon: &DaemonConnector) -> Result<String, CommandError> {
     let settings = load_settings(daemon.paths())?;
     if let Some(name) = settings.default_agent {
         return Ok(name);
@@ -31,7 +44,7 @@ pub(crate) fn choose_default_agent(daemon: &DaemonConnector) -> Result<String, C
                 format!("no agent was named, and several are installed: {}", names.join(", "));
             let example = names[0].trim_matches('`');
             let hint = format!(
-                "name one, as in `jackfield acp {example}`, or set `default_agent = \"{example}\"` in config.toml"
+                "name one, for example `{example}`, or run `jackfield config set default_agent {example}`"
             );
             Err(CommandError::usage(message, hint))
         }

@@ -26,7 +26,7 @@ pub(crate) use agent_overview::{MODEL_SERVER, describe_login, survey_agents};
 pub(crate) use bridge::{BridgeEnd, BridgeHandle, RunningTurns};
 pub(crate) use bridge_link::{BridgeLink, DaemonLink, InProcessLink, LinkClient};
 pub(crate) use connection::{CommandConnection, ConnectionEvent};
-pub(crate) use default_agent::{OWN_AGENT, choose_default_agent, find_installed_agents};
+pub(crate) use default_agent::{OWN_AGENT, find_installed_agents, with_default_agent};
 pub(crate) use event_sources::on_termination_signals;
 pub(crate) use in_process::{
     GUARD_SUBCOMMAND, InProcessHub, UNENCRYPTED_HINT, boot_error, default_options, guard_command,

@@ -108,8 +108,11 @@ fn named_agent_is_resolved_by_the_daemon() {
     assert!(params["env"]["PATH"].is_string(), "the environment is sent");
     assert_eq!(home.run(&["run", "hello"]).code, 0);
     let params = &received.with_method("_jackfield/connect")[1]["params"];
-    assert_eq!(params.get("agent"), None, "without a name the daemon chooses the agent");
+    assert_eq!(params["agent"], "goose", "the only installed agent");
     assert!(params["env"]["PATH"].is_string(), "the default agent gets the same environment");
+    home.write_config("default_agent = \"codex\"\n");
+    assert_eq!(home.run(&["run", "hello"]).code, 0);
+    assert_eq!(received.with_method("_jackfield/connect")[2]["params"]["agent"], "codex");
 }
 
 #[test]

@@ -214,7 +214,7 @@ impl ModelClient {
             build_http_client(&self.endpoint.chat_url).map_err(|error| chain(&error))
         });
         client.as_ref().map_err(|cause| {
-            ModelError::Settings(format!("Failed to set up TLS on this machine: {cause}."))
+            ModelError::Settings(format!("Failed to set up TLS on this machine: {cause}. Install the package `ca-certificates`, or set SSL_CERT_FILE."))
         })
     }
 

@@ -113,7 +113,8 @@ impl AttachCommand {
         &self,
         context: &CommandContext,
     ) -> Result<(CommandConnection, SessionRow), CommandError> {
-        let launch = self.launch_args.resolve(context, None)?;
+        let mut launch = self.launch_args.resolve(context, None)?;
+        launch.name_agent(context)?;
         let conn = context.daemon.dial_through_bridge(&context.output)?;
         let mut conn = self.with_frame_printing(conn);
         launch.start_agent(&mut conn, "attach", ClientProtocol::WithHubEvents)?;

@@ -16,6 +16,7 @@ use super::{
     sandbox::check_sandbox,
     search_path::check_path,
     terminal::{check_locale, check_terminal},
+    tls::check_tls,
     wsl::check_wsl,
 };
 
@@ -45,6 +46,7 @@ pub(super) const CHECKS: &[(&str, RunCheck)] = &[
     ("path", check_path),
     ("node", check_node),
     (AGENTS, check_agents),
+    ("tls", check_tls),
     ("clock", check_clock),
 ];
 

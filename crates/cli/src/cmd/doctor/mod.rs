@@ -19,6 +19,7 @@ mod report;
 mod sandbox;
 mod search_path;
 mod terminal;
+mod tls;
 mod wsl;
 
 use crate::{

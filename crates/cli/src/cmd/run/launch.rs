@@ -7,7 +7,7 @@ use crate::{
     env,
     hub::{
         AgentChoice, CommandConnection, EndpointAddress, ResponseWait, TimeLimit, WaitLimit,
-        initialize, send_connect, working_directory,
+        initialize, send_connect, with_default_agent, working_directory,
     },
     report::CommandError,
 };
@@ -125,6 +125,18 @@ pub(in crate::cmd) struct AgentLaunch {
     unenforced: bool,
     sandbox: Option<String>,
     mcp: McpServers,
+}
+
+impl AgentLaunch {
+    /// For a new session: without an agent on the command line, the default one or the only installed one.
+    pub(in crate::cmd) fn name_agent(
+        &mut self,
+        context: &CommandContext,
+    ) -> Result<(), CommandError> {
+        let choice = std::mem::replace(&mut self.choice, AgentChoice::Configured);
+        self.choice = with_default_agent(choice, &context.daemon)?;
+        Ok(())
+    }
 }
 
 /// What is set when a session is opened.

@@ -135,6 +135,8 @@ impl RunCommand {
         if self.continues_session() && !self.launch_args.has_command() {
             // The session has its agent; a name can only come from the environment.
             launch.choice = AgentChoice::Configured;
+        } else {
+            launch.name_agent(context)?;
         }
         // Declared before the connection, so that it is dropped after it.
         let (_hub, socket) = if self.isolated {
