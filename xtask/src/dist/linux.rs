@@ -47,7 +47,7 @@ pub(super) fn write_rpm(options: &DistOptions, files: &PackageFiles) -> Result<(
     let mut cargo = Command::new("cargo");
     remove_run_variables(&mut cargo);
     cargo.args(["generate-rpm", "--package", "crates/cli", "--auto-req", "builtin"]);
-    cargo.args(["--payload-compress", if options.is_fast { "gzip" } else { "zstd" }]);
+    cargo.args(["--payload-compress", if options.is_fast { "none" } else { "zstd" }]);
     cargo.arg("--target-dir").arg(&files.target);
     cargo.arg("--output").arg(std::path::absolute(&options.out)?);
     call(cargo.args(["--source-date", &options.time.to_string()]))
