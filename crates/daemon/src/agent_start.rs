@@ -19,7 +19,11 @@ impl HubEffects {
             let settings = self.agent_registry.settings();
             request.profile = settings.sandbox_of(&launch.name).map(Into::into);
         }
-        let limits = self.sandboxes.limits_of(&request);
+        let profile = match self.sandboxes.find_profile(&request) {
+            Ok(profile) => profile,
+            Err(why) => return self.on_spawn_failed(agent, why, false),
+        };
+        let limits = if profile.is_some() { ProcessLimits::Sandbox } else { ProcessLimits::None };
         let process_env = environment::process_env();
         let resolved = self.agent_registry.resolve_launch(launch, limits, process_env);
         let mut launch_command = match resolved {
@@ -42,7 +46,9 @@ impl HubEffects {
             env_rules: &env_rules,
             of_agent: &of_agent,
         };
-        let sandbox = match self.sandboxes.prepare(agent, &request, &needs) {
+        let prepared =
+            profile.map(|it| self.sandboxes.prepare(agent, it, &request.directories, &needs));
+        let sandbox = match prepared.transpose() {
             Ok(sandbox) => sandbox.map(Arc::new),
             Err(why) => return self.on_spawn_failed(agent, why, false),
         };

@@ -18,7 +18,7 @@ pub use profile_check::{
 };
 pub(crate) use proxy_thread::ProxyMessage;
 
-use crate::{agent_files::FileVersion, agent_registry::ProcessLimits, paths::Paths};
+use crate::{agent_files::FileVersion, paths::Paths};
 use agent_links::WritableDirectories;
 use jackfield_events::{RawJson, SandboxApplied};
 use jackfield_hub::{AgentId, SandboxRequest};
@@ -28,7 +28,7 @@ use jackfield_sandbox::{
     os::{LayerSupport, choose_layer, delete_left_directories, layer_support},
     plan::{EnforcementLayer, NetworkPlan, PathAccess, SandboxPlan},
     planning::{DiskLookup, LaunchFacts, make_plan},
-    profile::{HostLists, NetworkAccess, ProfileSet},
+    profile::{HostLists, NetworkAccess, ProfileSet, SandboxProfile},
     subcommand::run_args,
 };
 use proxy_thread::ProxyThread;
@@ -103,35 +103,32 @@ impl AgentSandboxes {
         sandboxes
     }
 
-    /// Whether agents with this request run in a sandbox, by the profiles that were read last.
-    pub(crate) fn limits_of(&self, request: &SandboxRequest) -> ProcessLimits {
-        let profile = self.profiles.find(request.profile.as_deref().unwrap_or(DEFAULT_PROFILE));
-        match profile {
-            Some(profile) if profile.is_unrestricted() => ProcessLimits::None,
-            _ => ProcessLimits::Sandbox,
-        }
-    }
-
-    /// The sandbox that an agent is started in; `None` if its profile limits nothing and was not asked for.
-    pub(crate) fn prepare(
+    /// The profile of an agent, by the current `policy.toml`; `None` if it limits nothing.
+    pub(crate) fn find_profile(
         &mut self,
-        agent: AgentId,
         request: &SandboxRequest,
-        needs: &LaunchNeeds<'_>,
-    ) -> Result<Option<AgentSandbox>, String> {
+    ) -> Result<Option<SandboxProfile>, String> {
         let name = request.profile.as_deref().unwrap_or(DEFAULT_PROFILE);
         if let Err(why) = self.refresh_profiles()
             && (name != DEFAULT_PROFILE || self.may_limit_default())
         {
             return Err(why);
         }
-        let profile = self.profiles.find(name).cloned().ok_or_else(|| {
+        let profile = self.profiles.find(name).ok_or_else(|| {
             let names: Vec<&str> = self.profiles.names().collect();
             format!("there is no sandbox profile `{name}`; there are {}", names.join(", "))
         })?;
-        if profile.is_unrestricted() {
-            return Ok(None);
-        }
+        Ok((!profile.is_unrestricted()).then(|| profile.clone()))
+    }
+
+    /// The sandbox that an agent is started in. `directories` are those of its session, besides the working directory.
+    pub(crate) fn prepare(
+        &mut self,
+        agent: AgentId,
+        profile: SandboxProfile,
+        directories: &[PathBuf],
+        needs: &LaunchNeeds<'_>,
+    ) -> Result<AgentSandbox, String> {
         let layer = find_layer(needs.layer)?;
         let agent_folders = needs.agent_folders(&self.paths);
         create_folders(&agent_folders)?;
@@ -139,7 +136,7 @@ impl AgentSandboxes {
         let writable = WritableDirectories::new(self.paths.writable_directories());
         let facts = LaunchFacts {
             layer,
-            session_directories: needs.resolve_directories(&request.directories, &writable)?,
+            session_directories: needs.resolve_directories(directories, &writable)?,
             home: needs.home(),
             search_path: needs.search_path(),
             temporary_directory: needs.temporary_directory(),
@@ -161,7 +158,7 @@ impl AgentSandboxes {
             self.start_proxy(agent, &socket, config)?;
         }
         let program = self.program.to_string_lossy().into_owned();
-        Ok(Some(AgentSandbox { profile: profile.name.into(), plan, hosts, program }))
+        Ok(AgentSandbox { profile: profile.name.into(), plan, hosts, program })
     }
 
     /// An agent has ended.
@@ -206,7 +203,7 @@ impl AgentSandboxes {
     fn may_limit_default(&self) -> bool {
         let text = fs::read_to_string(self.paths.policy_file());
         let is_named = text.map_or(true, |it| it.contains(DEFAULT_PROFILE));
-        is_named || self.limits_of(&SandboxRequest::default()) == ProcessLimits::Sandbox
+        is_named || self.profiles.find(DEFAULT_PROFILE).is_none_or(|it| !it.is_unrestricted())
     }
 
     /// Reads the profiles again if `policy.toml` has changed. With an invalid file no sandbox is made: it would not be
@@ -309,40 +306,47 @@ fn remove_old_sockets(paths: &Paths) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use jackfield_catalog::{EnvRules, SandboxNeeds};
 
-    /// Whether an agent with this profile starts without a sandbox, or why it does not start, with this `policy.toml`.
-    fn prepare(policy: &str, profile: Option<&str>) -> Result<bool, String> {
-        let folder = tempfile::tempdir().unwrap();
-        let paths = Paths::below(folder.path());
+    fn sandboxes(folder: &Path, policy: &str) -> AgentSandboxes {
+        let paths = Paths::below(folder);
         fs::create_dir_all(&paths.config).unwrap();
         fs::write(paths.policy_file(), policy).unwrap();
         let (questions, _asked) = tokio::sync::mpsc::channel(1);
-        let mut sandboxes = AgentSandboxes::new(paths, "/jackfield".into(), questions);
-        let (of_agent, env_rules) = (SandboxNeeds::default(), EnvRules::default());
-        let needs = LaunchNeeds {
-            cwd: folder.path(),
-            argv: &[],
-            env: &[],
-            has_client_env: false,
-            env_rules: &env_rules,
-            layer: None,
-            of_agent: &of_agent,
-        };
-        let request =
-            SandboxRequest { profile: profile.map(Into::into), ..SandboxRequest::default() };
-        sandboxes.prepare(AgentId(1), &request, &needs).map(|it| it.is_none())
+        AgentSandboxes::new(paths, "/jackfield".into(), questions)
+    }
+
+    fn request(profile: Option<&str>) -> SandboxRequest {
+        SandboxRequest { profile: profile.map(Into::into), ..SandboxRequest::default() }
+    }
+
+    /// Whether an agent with this profile starts without a sandbox, or why it does not start, with this `policy.toml`.
+    fn is_unrestricted(policy: &str, profile: Option<&str>) -> Result<bool, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let found = sandboxes(folder.path(), policy).find_profile(&request(profile));
+        found.map(|it| it.is_none())
     }
 
     #[test]
     fn invalid_profiles_refuse_only_agents_with_limits() {
         let invalid = "[sandbox.workspace]\ncolor = 1\n";
-        assert_eq!(prepare(invalid, None), Ok(true));
-        assert_eq!(prepare(invalid, Some("open")), Ok(true));
-        let refused = prepare(invalid, Some("workspace")).unwrap_err();
+        assert_eq!(is_unrestricted(invalid, None), Ok(true));
+        assert_eq!(is_unrestricted(invalid, Some("open")), Ok(true));
+        let refused = is_unrestricted(invalid, Some("workspace")).unwrap_err();
         assert!(refused.contains("invalid sandbox profiles"), "{refused}");
         // The file may limit the profile.
-        let refused = prepare("[sandbox.open]\nhide = [1]\n", None).unwrap_err();
+        let refused = is_unrestricted("[sandbox.open]\nhide = [1]\n", None).unwrap_err();
         assert!(refused.contains("invalid sandbox profiles"), "{refused}");
+    }
+
+    /// What is decided about one start uses one version of the file.
+    #[test]
+    fn profile_is_that_of_the_current_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut sandboxes = sandboxes(folder.path(), "");
+        let workspace = request(Some("workspace"));
+        assert!(sandboxes.find_profile(&workspace).unwrap().is_some());
+        let open = "[sandbox.mine]\nextends = \"open\"\n";
+        fs::write(sandboxes.paths.policy_file(), open).unwrap();
+        assert!(sandboxes.find_profile(&request(Some("mine"))).unwrap().is_none());
     }
 }
