@@ -76,3 +76,9 @@ pub fn in_tree(path: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     std::path::absolute(root.join(path)).expect("a working directory")
 }
+
+/// The line of a sandbox profile that makes the programs under test visible: in a checkout below `/tmp` they are hidden.
+pub fn readable_tree() -> String {
+    let root = in_tree("").canonicalize().expect("the tests run in the checkout");
+    format!("read = [\"{}\"]\n", root.display())
+}

@@ -1,7 +1,7 @@
 //! Agents in a sandbox, with the real daemon and the real layers: what an agent does at its start, what its terminals
 //! and files may do, and what is left when the daemon is killed.
 
-use jackfield_e2e::{Client, Daemon, Home, wait_for};
+use jackfield_e2e::{Client, Daemon, Home, app::readable_tree, wait_for};
 use serde_json::json;
 use std::{
     fs,
@@ -21,12 +21,11 @@ pub(crate) enum TestedLayer {
 }
 
 impl TestedLayer {
-    pub(crate) fn settings(self) -> (&'static str, &'static str) {
+    /// The configuration of the daemon, and keys of the profile.
+    fn settings(self) -> (&'static str, &'static str) {
         match self {
             TestedLayer::Bubblewrap => ("sandbox_layer = \"bubblewrap\"\n", ""),
-            TestedLayer::Landlock => {
-                ("sandbox_layer = \"landlock\"\n", "[sandbox.workspace]\nprotect_files = false\n")
-            }
+            TestedLayer::Landlock => ("sandbox_layer = \"landlock\"\n", "protect_files = false\n"),
         }
     }
 }
@@ -48,7 +47,8 @@ impl SandboxScene {
     /// With these variables in the environment of the daemon.
     pub(crate) fn with_variables(layer: TestedLayer, variables: &[(&str, &str)]) -> SandboxScene {
         let home = Home::new();
-        let (config, policy) = layer.settings();
+        let (config, keys) = layer.settings();
+        let policy = format!("[sandbox.workspace]\n{keys}{}", readable_tree());
         let folder = home.path().join("config");
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("config.toml"), config).unwrap();

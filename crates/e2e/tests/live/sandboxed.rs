@@ -2,6 +2,7 @@
 //! tool and a permission.
 
 use super::{permission, rig::Rig, stage::Stage, talk};
+use jackfield_e2e::app::readable_tree;
 use std::time::Duration;
 
 const BUBBLEWRAP: (&str, &str) =
@@ -15,7 +16,7 @@ const NEEDS: &str = "network = { hosts = [\"{model}\"] }\nenv = [\"FAKE_API_KEY\
 
 /// What was seen without a sandbox is in the table; inside, the cases only have to succeed.
 fn work(rig: &str, (config, policy): (&str, &str)) {
-    let policy = format!("{policy}{NEEDS}");
+    let policy = format!("{policy}{}{NEEDS}", readable_tree());
     let mut stage = Stage::with_config(Rig::named(rig), config, &policy);
     let log = stage.home.run(&["log", &stage.session, "--format", "json"], Duration::from_secs(20));
     let log = String::from_utf8(log.stdout).unwrap();

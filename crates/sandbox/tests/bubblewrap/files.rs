@@ -95,7 +95,7 @@ fn git_commits_and_branches_but_does_not_change_its_configuration() {
     git(&["config", "user.name", "Ann"]);
     git(&["config", "user.email", "ann@example.com"]);
     let before = fixture.read("repository/.git/config");
-    fixture.facts.session_directories = vec![repository.clone()];
+    fixture.facts.session_directories.push(repository.clone());
     let commands = [
         "echo text > file && git add file && git commit --quiet -m one",
         "git checkout --quiet -b other && git gc --quiet",
