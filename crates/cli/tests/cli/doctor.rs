@@ -218,7 +218,10 @@ fn program_that_never_answers_is_found() {
     let home = TestHome::new();
     let file = "id = \"mine\"\nname = \"Mine\"\nbins = [\"mine-cli\"]\n[[launch]]\n";
     home.write_agent_file("mine.toml", file);
-    home.write_program("mine-cli", "case $1 in --version) echo 1;; *) cat >/dev/null;; esac");
+    home.write_program(
+        "mine-cli",
+        "case $1 in --version) echo 1;; *) while read -r line; do :; done;; esac",
+    );
     let outcome = run_without_server(&home, &["agents"]);
     assert_eq!(outcome.code, 1, "{outcome:?}");
     assert!(outcome.stdout.contains("it did not answer `initialize` within 15.0 s"), "{outcome:?}");
