@@ -104,7 +104,8 @@ impl<'a> Actor<'a> {
             let known = self.dice.chance(85) && self.session.as_ref() == Some(&session);
             conn.cursor = if known { self.heard } else { 0 };
             let after = conn.cursor;
-            conn.request("_jackfield/attach", &json!({ "sessionId": session, "after": after }));
+            let params = json!({ "sessionId": session, "after": after });
+            conn.attach = Some(conn.request("_jackfield/attach", &params));
         } else {
             let method = self.dice.pick(&["session/load", "session/resume"]);
             let cwd = self.world.home.path();

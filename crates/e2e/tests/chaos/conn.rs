@@ -32,6 +32,8 @@ pub(super) struct Conn {
     pub(super) asked: BTreeMap<u64, String>,
     answered: BTreeSet<u64>,
     pub(super) broken: bool,
+    /// The request that attaches the client. If it is refused, a prompt would attach it at the end of the log.
+    pub(super) attach: Option<u64>,
 }
 
 /// How long the hub may take to take a line.
@@ -68,6 +70,7 @@ impl Conn {
             asked: BTreeMap::new(),
             answered: BTreeSet::new(),
             broken: false,
+            attach: None,
         })
     }
 
@@ -179,6 +182,7 @@ impl Conn {
         let Some(token) = self.pending.remove(&id) else {
             return world.fault(format!("a second answer to request {id}: {message}"));
         };
+        self.broken |= self.attach == Some(id) && !message["error"].is_null();
         let Some(token) = token else { return };
         let text = |at: &str| message.pointer(at).and_then(Value::as_str).map(str::to_owned);
         let outcome = text("/result/stopReason").ok_or_else(|| {
@@ -201,7 +205,10 @@ impl Conn {
         let again = heard.told == Told::User && heard.seq == self.cursor;
         if *of != heard.session || !(again || heard.seq == self.cursor + 1) {
             let cursor = self.cursor;
-            world.fault(format!("a gap or a repeat after {cursor} of {of}: {message}"));
+            let client = if self.shim.is_some() { "jackfield acp" } else { "a socket" };
+            world.fault(format!(
+                "a gap or a repeat after {cursor} of {of} through {client}: {message}"
+            ));
         }
         self.cursor = heard.seq;
         if !world.ear.keep(&heard) {
