@@ -7,7 +7,7 @@ const META_MEMBER: &str = r#""_meta":"#;
 const OWN_MEMBER: &str = r#""jackfield":"#;
 
 /// The frame without `params._meta.jackfield`, which the hub adds as the first member. A `_meta` that the hub has created
-/// is removed, too.
+/// is removed, too; in place of one without members there is `null` afterwards.
 pub(super) fn without_hub_meta(frame: &Frame) -> Bytes {
     let text = frame.text();
     let Some(meta) = frame.meta().filter(|it| it.starts_with(&format!("{{{OWN_MEMBER}"))) else {
@@ -19,11 +19,13 @@ pub(super) fn without_hub_meta(frame: &Frame) -> Bytes {
         return frame.bytes().clone();
     };
     let value_end = value_start + value_length;
-    let is_only_member = value_end + 1 == meta_start + meta.len();
-    let (start, end) = if is_only_member && text[..meta_start].ends_with(META_MEMBER) {
-        (meta_start - META_MEMBER.len(), meta_start + meta.len())
-    } else {
-        (meta_start + 1, value_end)
+    let meta_end = meta_start + meta.len();
+    let before = &text[..meta_start];
+    let (start, end) = match before.strip_suffix(META_MEMBER) {
+        _ if value_end + 1 != meta_end => (meta_start + 1, value_end),
+        Some(before) if before.ends_with('{') => (before.len(), meta_end),
+        // The hub creates `_meta` as the first member. This one was there, and most often it was null.
+        _ => return format!("{before}null{}", &text[meta_end..]).into(),
     };
     let rest = text[end..].strip_prefix(',').unwrap_or(&text[end..]);
     format!("{}{rest}", &text[..start]).into()
@@ -47,6 +49,8 @@ mod tests {
             "{}",
             r#"{"_meta":{"a": 1},"sessionId":"s-1"}"#,
             r#"{"sessionId":"s-1","_meta":{"a": 1, "b":{"jackfield":2}}}"#,
+            r#"{"sessionId":"s-1","_meta":null}"#,
+            r#"{"sessionId":"s-1","_meta":null,"update":{"_meta":null}}"#,
         ] {
             let text =
                 format!(r#"{{"jsonrpc":"2.0","method":"session/update","params":{params}}}"#);
