@@ -24,7 +24,7 @@ pub struct StoredHostAnswer {
 }
 
 impl StoredHostAnswer {
-    fn is_about(&self, profile: &str, host: &str, port: u16) -> bool {
+    pub fn is_about(&self, profile: &str, host: &str, port: u16) -> bool {
         self.profile == profile && self.host == host && self.port == port
     }
 }

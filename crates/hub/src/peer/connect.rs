@@ -115,9 +115,7 @@ impl Clients {
         it.launch = Some(Launch { cwd, env, variant, sandbox, ..launch });
         Ok(())
     }
-}
 
-impl Clients {
     /// The operator chooses the sandboxes of tenants: a tenant could choose one without limits.
     pub(crate) fn check_sandbox_choice(&self, conn: ConnId, choice: &Value) -> Result<(), Fault> {
         match self.find_tenant(conn) {

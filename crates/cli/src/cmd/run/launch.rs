@@ -133,8 +133,7 @@ impl AgentLaunch {
         &mut self,
         context: &CommandContext,
     ) -> Result<(), CommandError> {
-        let choice = std::mem::replace(&mut self.choice, AgentChoice::Configured);
-        self.choice = with_default_agent(choice, &context.daemon)?;
+        self.choice = with_default_agent(self.choice.clone(), &context.daemon)?;
         Ok(())
     }
 }

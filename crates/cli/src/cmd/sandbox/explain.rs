@@ -271,10 +271,8 @@ impl SandboxExplainer<'_> {
     /// Whether the user has allowed a host for all processes of the profile.
     fn stored_answer(&self, target: &HostPort) -> Option<bool> {
         let (profile, host) = (&self.sandbox.profile, target.host.to_string());
-        let is_about = |it: &&StoredHostAnswer| {
-            it.profile == *profile && it.host == host && it.port == target.port
-        };
-        self.answers.iter().find(is_about).map(|it| it.allowed)
+        let answer = self.answers.iter().find(|it| it.is_about(profile, &host, target.port));
+        answer.map(|it| it.allowed)
     }
 
     fn explain_refusal(&self, refusal: &LoggedRefusal) -> RefusalExplanation {
